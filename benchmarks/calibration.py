@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mbse_ros.calibration.balance import Balance
-from mbse_ros.calibration.fit import Load
-from mbse_ros.calibration.plan import Candidate, Plan, plan
+from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.fit import KnownLoad
+from mbse_ros.calibration.plan import CandidateMotion, Plan, plan
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrate_machine import calibrated
@@ -48,10 +48,10 @@ FILES = 'shipped', 'stated', 'calibrated'
 
 
 @cache
-def parts(name: str) -> tuple[str, Machine, Machine, Plant, Plan, Balance]:
+def parts(name: str) -> tuple[str, Machine, Machine, Plant, Plan, CalibrationBalance]:
     """Text and machine of the prior, the machine of the shipped file, the plant, the procedure."""
     text, prior = prior_machine(name, WRONG)
-    balance = Balance(prior)
+    balance = CalibrationBalance(prior)
     return text, prior, prior_machine(name)[1], plant_of(prior), plan(balance), balance
 
 
@@ -64,7 +64,7 @@ def truth(machine: Machine, rng: np.random.Generator) -> np.ndarray:
     return numbers
 
 
-def procedure(crane: SimulatedCrane, poses: Sequence[Candidate]) -> list[SensorFrame]:
+def procedure(crane: SimulatedCrane, poses: Sequence[CandidateMotion]) -> list[SensorFrame]:
     """Frames of the machine as it goes through poses, an operator at its levers."""
     machine, frames = crane.machine, []
     valves, stroke = valves_by_cylinder(machine), machine.stroke[:, 1] - machine.stroke[:, 0]
@@ -127,7 +127,7 @@ def run(job: tuple[str, int, int]) -> dict:
         frames[label] = procedure(crane, poses)
     begin = time.perf_counter()
     found = calibrated(prior, text, [recording(prior, item, label) for label, item in frames.items()],
-                       {'load': Load('known', steps.load, KNOWN * steps.load)}, balance)
+                       {'load': KnownLoad('known', steps.load, KNOWN * steps.load)}, balance)
     seconds = time.perf_counter() - begin
     machines = dict(zip(FILES, (shipped, prior, Machine(parse_mechanism(found.text, name)))))
     weighed = []

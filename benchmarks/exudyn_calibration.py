@@ -25,7 +25,7 @@ from exudyn_weighing import truth_of
 from machine_reader import number, read_machine
 from scipy.spatial.transform import Rotation
 
-from mbse_ros.calibration.fit import Load
+from mbse_ros.calibration.fit import KnownLoad
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrate_machine import calibrated
@@ -130,7 +130,7 @@ def run(name: str, number: int, lifts: int) -> list[tuple[float, float, float, f
         begin = time.perf_counter()
         recordings.append(Recording(label, exudyn(frames, load, 10 * number + k, start), '2026-01-01'))
         print(f'{label}: {0.01 * len(frames):.0f} s of motion in {time.perf_counter() - begin:.0f} s', flush=True)
-    loads = {'load': Load('known', steps.load, calibration.KNOWN * steps.load)}
+    loads = {'load': KnownLoad('known', steps.load, calibration.KNOWN * steps.load)}
     found = calibrated(prior, text, recordings, loads, balance)
     after = Machine(parse_mechanism(found.text, name))
     for item in found.parameters:

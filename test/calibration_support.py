@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbse_ros.calibration.balance import Balance
-from mbse_ros.calibration.fit import Fit, Load, Log, Problem, fit
+from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, fit
 from mbse_ros.calibration.windows import WINDOW, Samples, windows_of
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
@@ -20,7 +20,7 @@ from mbse_ros.simulation.plant import Plant
 WRONG = ('cylinders.*.friction.scale=30 %', 'bodies.*.mass=5 %', 'sensors.*.offset=50 kPa', 'base.*=1 deg')
 OFF = {'cylinders.lift.friction.scale': 1.3, 'bodies.boom.mass': 1.05 * 143.66, 'sensors.lift_piston.offset': 50e3,
        'sensors.lift_rod.offset': -50e3, 'base.pitch': np.radians(1.0)}
-LOAD, TRUE = Load('known', 500.0, 2.5), 502.0
+LOAD, TRUE = KnownLoad('known', 500.0, 2.5), 502.0
 MOVES = (Move(0.0, 0.5), Move(8.0, 8.0), Move(0.0, 0.5), Move(-8.0, 7.0, until=0.1), Move(0.0, 0.5))
 
 
@@ -31,7 +31,7 @@ class Crane(NamedTuple):
     machine: Machine
     plant: Plant
     true: np.ndarray
-    balance: Balance
+    balance: CalibrationBalance
 
 
 @cache
@@ -41,7 +41,7 @@ def crane() -> Crane:
     true = machine.parameters.mean
     for key, value in OFF.items():
         true[machine.parameters.names.index(key)] = value
-    return Crane(text, machine, plant_of(machine), true, Balance(machine))
+    return Crane(text, machine, plant_of(machine), true, CalibrationBalance(machine))
 
 
 @cache
@@ -54,21 +54,22 @@ def series(load: float, seed: int = 1) -> dict[str, Samples]:
 
 
 @cache
-def logs() -> tuple[Log, Log]:
+def logs() -> tuple[CalibrationLog, CalibrationLog]:
     """One empty, one with the load."""
     c = crane()
-    return tuple(Log(name, c.balance.moments(windows_of(c.machine, series(mass)), WINDOW / 2, load.mass), load)
-                 for name, mass, load in (('empty', 0.0, Load()), ('load', TRUE, LOAD)))
+    return tuple(CalibrationLog(name, c.balance.moments(windows_of(c.machine, series(mass)), WINDOW / 2, load.mass),
+                                load)
+                 for name, mass, load in (('empty', 0.0, KnownLoad()), ('load', TRUE, LOAD)))
 
 
 @cache
-def both() -> tuple[Fit, Problem]:
+def both() -> tuple[CalibrationFit, CalibrationProblem]:
     """By both logs."""
     found = fit(crane().balance, logs())
-    return found, Problem(crane().balance, logs())
+    return found, CalibrationProblem(crane().balance, logs())
 
 
-def numbers_of(found: Fit, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def numbers_of(found: CalibrationFit, problem: CalibrationProblem) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (k,) and their covariance (k, k)."""
     k = len(problem.prior)
     return problem.numbers(found.u), problem.factor @ found.covariance[:k, :k] @ problem.factor.T

@@ -12,7 +12,7 @@ from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.estimators.filters.filters import FILTERS
 from mbse_ros.export.write import export_c
-from mbse_ros.graph.estimate import Track, estimation_graph, solve_estimation
+from mbse_ros.graph.estimate import EstimatedMotion, estimation_graph, solve_estimation
 from mbse_ros.graph.smoother import LinkageSmoother
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 
@@ -44,7 +44,7 @@ def motion(model):
             zd = zd + 2.0 * half * part.rates(middle, between, u).zdd
             q = part.position(q[part.independent] + 2.0 * half * between, q)
     qs, qds, qdds, samples = map(np.array, zip(*rows))
-    return Track(STEP * np.arange(COUNT), qs, qds, qdds, np.zeros((COUNT, len(part.independent)))), samples
+    return EstimatedMotion(STEP * np.arange(COUNT), qs, qds, qdds, np.zeros((COUNT, len(part.independent)))), samples
 
 
 def run(model, tool, folder, options=''):

@@ -11,7 +11,7 @@ import mbse_ros as mbse
 from mbse_ros.compiled.compiler import have_compiler
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.batch import start_of
-from mbse_ros.dynamics.integrators.choice import Choice
+from mbse_ros.dynamics.integrators.choice import CoordinateChoice
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
@@ -71,8 +71,8 @@ def test_a_dead_point_on_the_way_ends_it_where_it_ends_simulate():
 
 
 def test_coordinates_are_chosen_along_the_motion(monkeypatch):
-    item, checks, check = model('points_only'), [], Choice.check
-    monkeypatch.setattr(Choice, 'check', lambda *arguments: checks.append(1) or check(*arguments))
+    item, checks, check = model('points_only'), [], CoordinateChoice.check
+    monkeypatch.setattr(CoordinateChoice, 'check', lambda *arguments: checks.append(1) or check(*arguments))
     batch = mbse.simulate_batch(item, 0.8, 5e-4, starts={name: [item.start.q[place]] * 2
                                                          for name, place in zip(item.independent, item.z)}, every=1600)
     reference = simulate(model('crank_rocker'), 0.8, 0.1, 'dop853')

@@ -11,7 +11,7 @@ from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics import batch
 from mbse_ros.dynamics.batch import start_of
 from mbse_ros.dynamics.forcing import Forcing
-from mbse_ros.dynamics.integrators.choice import Choice
+from mbse_ros.dynamics.integrators.choice import CoordinateChoice
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
@@ -120,8 +120,8 @@ def test_the_order_holds_with_inputs(scheme, order, rocker):
 def test_drivers_move_as_in_simulate(scheme, monkeypatch, driven):
     """With a free coordinate and an input beside the driver, and of a mechanism that its driver moves alone; no step
     is left to the march."""
-    decided, decide = [], batch._Run._decide
-    monkeypatch.setattr(batch._Run, '_decide', lambda self: decided.append(1) or decide(self))
+    decided, decide = [], batch._BatchRun._decide
+    monkeypatch.setattr(batch._BatchRun, '_decide', lambda self: decided.append(1) or decide(self))
     found = mbse.simulate_batch(driven, 0.5, 1e-3, scheme, starts={'phi': [-1.0, -1.5]}, every=125,
                                 inputs={'push': lambda t: np.cos(2 * t)})
     assert found.completed.all()
@@ -192,8 +192,8 @@ def test_steps_one_by_one_have_the_forces_of_compiled_ones(scheme, monkeypatch, 
     options = dict(starts={'theta': [1.0]}, inputs={'torque': torque}, noise={'psi': 2.0, 'torque': 1.0}, every=150)
     compiled = mbse.simulate_batch(rocker, 0.15, 1e-3, scheme, **options)
     calm = mbse.simulate_batch(rocker, 0.15, 1e-3, scheme, **{**options, 'noise': None})
-    monkeypatch.setattr(batch._Run, '_sweep', lambda self: None)
-    monkeypatch.setattr(batch._Run, '_other_rule', lambda self: False)
+    monkeypatch.setattr(batch._BatchRun, '_sweep', lambda self: None)
+    monkeypatch.setattr(batch._BatchRun, '_other_rule', lambda self: False)
     alone = mbse.simulate_batch(rocker, 0.15, 1e-3, scheme, **options)
     assert np.abs(compiled.q - calm.q)[:, -1].max() > 1e-3
     np.testing.assert_allclose(alone.q, compiled.q, rtol=0, atol=1e-10)
@@ -201,8 +201,8 @@ def test_steps_one_by_one_have_the_forces_of_compiled_ones(scheme, monkeypatch, 
 
 def test_coordinates_are_chosen_along_a_random_motion(monkeypatch):
     """Where the choice changes the step's error does too: it is small beside what the random force does."""
-    item, checks, check = model('points_only'), [], Choice.check
-    monkeypatch.setattr(Choice, 'check', lambda *arguments: checks.append(1) or check(*arguments))
+    item, checks, check = model('points_only'), [], CoordinateChoice.check
+    monkeypatch.setattr(CoordinateChoice, 'check', lambda *arguments: checks.append(1) or check(*arguments))
     starts = {**{n: [item.start.q[p]] for n, p in zip(item.independent, item.z)},
               **{f'{n}_dot': [item.start.qd[p]] for n, p in zip(item.independent, item.z)}}
     dt, S = 5e-4, 2.0

@@ -11,7 +11,7 @@ from bags_samples import PERIOD_NS, write_bag
 from cli_support import mbse
 
 from mbse_ros.bags.bag import Bag, decode
-from mbse_ros.bags.channels import COMMANDS, SENSORS, UNITS, Channel, parse_channel
+from mbse_ros.bags.channels import COMMANDS, SENSORS, UNITS, ChannelName, parse_channel
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.reader import Sample, SampleReader
 from mbse_ros.bags.table import import_table, load_table_map
@@ -168,9 +168,9 @@ def test_unknown_kinds_are_refused_and_nothing_is_written(tmp_path, samples, com
 
 
 def test_names_of_channels():
-    assert parse_channel('gyro/boom') == Channel('gyro', 'boom', 'z') == parse_channel('gyro/boom.z')
-    assert parse_channel('accelerometer/boom') == Channel('accelerometer', 'boom', 'x')
-    assert parse_channel('position/base_pitch') == Channel('position', 'base_pitch')
+    assert parse_channel('gyro/boom') == ChannelName('gyro', 'boom', 'z') == parse_channel('gyro/boom.z')
+    assert parse_channel('accelerometer/boom') == ChannelName('accelerometer', 'boom', 'x')
+    assert parse_channel('position/base_pitch') == ChannelName('position', 'base_pitch')
     assert set(SENSORS) | set(COMMANDS) == set(UNITS) and not set(SENSORS) & set(COMMANDS)
 
 

@@ -9,7 +9,7 @@ from core_support import crane, work_cycle
 
 from mbse_ros.bags.bag import RawMessage, decode
 from mbse_ros.bags.messages import header, make_message, record_message, typestore
-from mbse_ros.bags.recorded_commands import Steps, quick_steps
+from mbse_ros.bags.recorded_commands import StepCommands, quick_steps
 from mbse_ros.bags.topics import JOINT_STATE
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.offline.bag import estimate_bag
@@ -128,7 +128,7 @@ def test_commands_are_read_without_the_rest(frames, live, frame, machine):
     kind, message = record_message(segment, frame, machine)
     cdr = bytes(typestore().serialize_cdr(message, kind))
     found = quick_steps(cdr, 1, len(segment.values))
-    assert isinstance(found, Steps) and found.first == segment.start_ns + segment.step_ns
+    assert isinstance(found, StepCommands) and found.first == segment.start_ns + segment.step_ns
     assert found.step == segment.step_ns
     np.testing.assert_array_equal(found.commands, segment.command_values)
     np.testing.assert_array_equal(decode(RawMessage(0, '', kind, cdr)).command_values, segment.command_values[:, 0])

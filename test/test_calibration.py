@@ -8,9 +8,9 @@ import pytest
 from calibration_support import LOAD, OFF, TRUE, both, crane, logs, numbers_of, series
 from scipy.special import chdtri
 
-from mbse_ros.calibration.balance import Balance
-from mbse_ros.calibration.fit import Load, Log, Problem, fit, left_out, weighed
-from mbse_ros.calibration.plan import FEWEST, MOST, Candidate, choose, plan
+from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit, left_out, weighed
+from mbse_ros.calibration.plan import FEWEST, MOST, CandidateMotion, choose, plan
 from mbse_ros.calibration.tells import advice, cannot_tell
 from mbse_ros.calibration.windows import WINDOW, windows_of
 from mbse_ros.errors import DescriptionError
@@ -22,7 +22,7 @@ from mbse_ros.offline.calibration.calibrated_file import prior_machine
 def told(some):
     """Numbers by some logs: before, after, their deviations, and what cannot be told, by lines."""
     c = crane()
-    found, problem = fit(c.balance, some), Problem(c.balance, some)
+    found, problem = fit(c.balance, some), CalibrationProblem(c.balance, some)
     values, covariance = numbers_of(found, problem)
     after = np.sqrt(np.diag(covariance))
     lines = cannot_tell(c.balance, found, c.machine.parameters.stddev, after, covariance / np.outer(after, after))
@@ -32,7 +32,7 @@ def told(some):
 def test_derivatives():
     """Of what is missing by the errors of all numbers and of the load, away from the file's numbers."""
     c, rng = crane(), np.random.default_rng(3)
-    problem = Problem(c.balance, [log for log in logs()])
+    problem = CalibrationProblem(c.balance, [log for log in logs()])
     u = 0.5 * rng.standard_normal(problem.size)
     r, J = problem.residuals(u)
     assert J.shape == (len(r), len(c.machine.parameters.names) + 1)
@@ -62,7 +62,7 @@ def test_wrong_numbers_are_found():
 def test_a_log_that_was_left_out_is_weighed():
     """A load of which nothing is told, by numbers from others: within 1 % of full scale; as in the file it is not."""
     c = crane()
-    other = replace(logs()[1], name='other', load=Load())
+    other = replace(logs()[1], name='other', load=KnownLoad())
     whole = fit(c.balance, (*logs(), other))
     own, u = left_out(c.balance, fit(c.balance, logs() + (replace(other, moments=other.moments.part(slice(0, 0))),)), 2)
     own.logs = (other,)
@@ -104,7 +104,7 @@ def test_no_load():
 
 def test_a_load_that_nobody_knows():
     up = replace(logs()[1], moments=logs()[1].moments.part(logs()[1].moments.speeds[:, 0] > 0),
-                 load=Load('unknown load', 500.0, 1000.0))
+                 load=KnownLoad('unknown load', 500.0, 1000.0))
     numbers, lines = told([up])
     assert any(line.startswith('the load of load is not known') for line in lines)
     assert numbers['cylinders.lift.friction.scale'][3] > 0.15
@@ -159,7 +159,7 @@ def test_standstill_and_turning_count_nothing():
 def test_the_motion_that_adds_most_comes_first():
     """And what it told counts no more."""
     def one(*row):
-        return [Candidate('lift', np.zeros(1), np.zeros(1), 0.0, np.array([row]))]
+        return [CandidateMotion('lift', np.zeros(1), np.zeros(1), 0.0, np.array([row]))]
     groups = [one(1.0, 0.0), one(3.0, 0.0), one(0.0, 2.0), one(2.9, 0.0)]
     chosen, covariance = choose(groups, np.eye(2), 2, 2)
     assert chosen == [groups[1], groups[2]] and np.diag(covariance) == pytest.approx([0.1, 0.2])
@@ -196,9 +196,9 @@ def test_numbers_stay_within_what_a_file_may_say(tmp_path, more, depend):
     path = tmp_path / 'x.yaml'
     path.write_text(text + more)
     _, machine = prior_machine(path)
-    balance, load = Balance(machine), Load('heavy', 60.0, 0.1)
+    balance, load = CalibrationBalance(machine), KnownLoad('heavy', 60.0, 0.1)
     moments = balance.moments(windows_of(machine, series(0.0)), WINDOW / 2, load.mass)
-    problem = Problem(balance, [Log('x', moments.part(moments.speeds[:, 0] > 0.0), load)])
+    problem = CalibrationProblem(balance, [CalibrationLog('x', moments.part(moments.speeds[:, 0] > 0.0), load)])
     u, names = problem.solve(), machine.parameters.names
     values, bound = problem.numbers(u), problem.at_bound(u)
     assert machine.parameters.correlated == depend

@@ -14,18 +14,27 @@ from cli_support import mbse, refused
 from mbse_ros.simulation.sensor_faults import FAULTS
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 from mbse_ros.studies import fault_cases
-from mbse_ros.studies.fault_cases import Case, Seen, clean_row, errors, faulty_row, judged, run_case, truth_of
+from mbse_ros.studies.fault_cases import (
+    FaultCase,
+    SegmentOutcome,
+    clean_row,
+    errors,
+    faulty_row,
+    judged,
+    run_case,
+    truth_of,
+)
 from mbse_ros.studies.faults import alarms_per_hour, summary
 from mbse_ros.studies.faults import fault_cases as all_cases
 
 PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
-ZERO = Case('patu655_lift', 'orifice', 1, 'zero', PISTON, 8.0, 11.0)
-FINE = Seen(0.0, 0.1, 0.0, 1.0, 5.0, True, False, False, frozenset(), '')
+ZERO = FaultCase('patu655_lift', 'orifice', 1, 'zero', PISTON, 8.0, 11.0)
+FINE = SegmentOutcome(0.0, 0.1, 0.0, 1.0, 5.0, True, False, False, frozenset(), '')
 ASKED = {'machine', 'fault', 'sensor', 'seed', 'valve', 'detected_s', 'isolated',
          'worst_error_over_half_width_while_ok', 'seconds_wrong_while_ok'}
 
 
-def course(**changes: Seen) -> list[Seen]:
+def course(**changes: SegmentOutcome) -> list[SegmentOutcome]:
     """12 s of outputs, each 0.1 s; what is changed by their place: ``at_85=...``."""
     seen = [replace(FINE, t=0.1 * k, moved=0.05 * k) for k in range(1, 121)]
     for place, item in changes.items():
@@ -68,7 +77,7 @@ def test_what_the_chain_is_known_to_find(small) -> None:
 
 
 def test_a_case_does_not_depend_on_the_one_before() -> None:
-    first = Case('patu655_lift', 'orifice', 1, 'zero', PISTON, 4.0, 7.0)
+    first = FaultCase('patu655_lift', 'orifice', 1, 'zero', PISTON, 4.0, 7.0)
     alone = run_case(first)
     run_case(replace(first, fault='wrong_unit', sensor='position/lift'))
     assert run_case(first) == alone
@@ -175,7 +184,7 @@ def test_what_begins_later_begins_at_the_first_sample_too() -> None:
 
 
 def test_a_sensor_that_never_sends_gives_no_estimate_and_that_is_reported() -> None:
-    row = run_case(Case('patu655_lift', 'orifice', 1, 'missing', PISTON, 0.0, 3.0))
+    row = run_case(FaultCase('patu655_lift', 'orifice', 1, 'missing', PISTON, 0.0, 3.0))
     assert row['detected_s'] == 0.0 and row['seconds_ok'] == 0.0
     assert row['failure'] == f'no estimate: nothing was received of {PISTON}'
 

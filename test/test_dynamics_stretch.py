@@ -10,7 +10,7 @@ from motion_examples import model
 
 from mbse_ros.compiled.compiler import have_compiler
 from mbse_ros.dynamics.integrators import exponential, stretch
-from mbse_ros.dynamics.integrators.task import Record, Task
+from mbse_ros.dynamics.integrators.task import MotionRecord, MotionTask
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SingularConfigurationError
@@ -85,8 +85,8 @@ def test_a_short_motion_does_without(counted):
     simulate(model('four_bar'), 0.1, 1e-3)
     assert not counted
     mechanism, times = model('four_bar'), 1e-3 * np.arange(101)
-    task = Task(mechanism, mechanism.start, times, 1e-3, 'exponential', compiled=True)
-    exponential(task, Record.of(mechanism, times))
+    task = MotionTask(mechanism, mechanism.start, times, 1e-3, 'exponential', compiled=True)
+    exponential(task, MotionRecord.of(mechanism, times))
     assert sum(counted) == 100
 
 

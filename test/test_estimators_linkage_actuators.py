@@ -9,7 +9,7 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.ekf import on_actuators
 from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.simulation.three_simulations import Truth, noisy
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy
 
 pytestmark = pytest.mark.usefixtures('vm')
 
@@ -18,9 +18,10 @@ SENSORS = ('encoder_1', 'encoder_2', 'crank_gyro_1', 'crank_gyro_2')
 
 
 @pytest.fixture(scope='module')
-def truth() -> Truth:
+def truth() -> TrueMotion:
     model = load_model('five_bar')
-    return Truth(model, simulate(model, 3.0, DT, 'trapezoid', inputs=lambda t, q, qd: np.array([torque(t), 0])), DT)
+    return TrueMotion(model, simulate(model, 3.0, DT, 'trapezoid', inputs=lambda t, q, qd: np.array([torque(t), 0])),
+                      DT)
 
 
 def torque(t):
@@ -73,5 +74,5 @@ def test_unknown_actuators_are_refused(truth, actuators):
         LinkageObserver(truth.model, 'errorEKF_FE', SENSORS, {'acceleration': 1.0}, actuators=actuators)
 
 
-def _stddev(truth: Truth) -> np.ndarray:
+def _stddev(truth: TrueMotion) -> np.ndarray:
     return np.array([truth.model.description.sensors[name].stddev for name in SENSORS])

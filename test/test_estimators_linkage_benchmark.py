@@ -10,7 +10,7 @@ from mbse_ros.errors import SettingError
 from mbse_ros.simulation import estimator_benchmark as benchmark
 from mbse_ros.simulation.estimator_benchmark import (
     SENSOR_SETS,
-    Case,
+    BenchmarkCase,
     benchmark_cases,
     missing_force,
     nees,
@@ -40,7 +40,7 @@ def test_parallel_is_serial():
 
 
 def test_what_does_not_stay_finite_is_a_row():
-    row = run_case(Case('four_bar', 'CEKF_published', 'gyro_crank', **SHORT)).row
+    row = run_case(BenchmarkCase('four_bar', 'CEKF_published', 'gyro_crank', **SHORT)).row
     assert row['diverged'] == 2 and row['rmse_pos'] is None and 'not finite at step' in row['note']
 
 
@@ -48,13 +48,13 @@ def test_a_refused_filter_is_a_row(monkeypatch):
     def refuse(*_):
         raise SettingError('estimator', 'DEKF', 'another one')
     monkeypatch.setattr(benchmark, 'default_noises', refuse)
-    row = run_case(Case('four_bar', 'DEKF', 'encoder', **SHORT)).row
+    row = run_case(BenchmarkCase('four_bar', 'DEKF', 'encoder', **SHORT)).row
     assert row['diverged'] == 2 and row['step_us'] is None and 'another one' in row['note']
 
 
 def test_the_observability_pattern_of_the_paper():
     """A gyro on the crank leaves the wrong start where the transition is simple, and corrects it where it is not."""
-    after = {name: run_case(Case('four_bar', name, 'gyro_crank', 1, 4.0, 'vm')).row['rmse_pos_after_2s']
+    after = {name: run_case(BenchmarkCase('four_bar', name, 'gyro_crank', 1, 4.0, 'vm')).row['rmse_pos_after_2s']
              for name in ('DEKF', 'errorEKF', 'errorEKF_EJ', 'errorEKF_FE')}
     assert min(after['DEKF'], after['errorEKF']) > 0.15
     assert max(after['errorEKF_EJ'], after['errorEKF_FE']) < 0.01

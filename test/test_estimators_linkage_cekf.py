@@ -17,7 +17,7 @@ from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserv
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.estimators.filters.parts.square_root import conditioning, factor
 from mbse_ros.estimators.filters.parts.update import correction
-from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import van_loan
 
 pytestmark = pytest.mark.usefixtures('vm')
@@ -164,7 +164,7 @@ def test_penalty_refuses_numbers_that_are_not_positive(name):
 # The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
 
 @lru_cache(maxsize=1)
-def benchmark() -> Truth:
+def benchmark() -> TrueMotion:
     return true_motion(load_model('four_bar'), 10.0, 0.005)
 
 

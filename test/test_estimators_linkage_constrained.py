@@ -18,7 +18,7 @@ from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserv
 from mbse_ros.estimators.filters.parts.constrained import constraints, independent, sensed
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.estimators.filters.sckf import imposed
-from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 pytestmark = pytest.mark.usefixtures('vm')
 
@@ -29,7 +29,7 @@ DT = 5e-3
 
 
 @lru_cache(maxsize=2)
-def world(mechanism: str) -> tuple[Truth, Model]:
+def world(mechanism: str) -> tuple[TrueMotion, Model]:
     model = load_model(mechanism)
     return true_motion(model, 10.0, DT), wrong_model(model)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
-from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 pytestmark = pytest.mark.usefixtures('vm')
 
@@ -19,7 +19,7 @@ CASES = [('four_bar', ('crank_gyro', 'crank_tip')), ('five_bar', ('encoder_1', '
 
 
 @lru_cache(maxsize=2)
-def world(mechanism: str) -> tuple[Truth, Model]:
+def world(mechanism: str) -> tuple[TrueMotion, Model]:
     model = load_model(mechanism)
     return true_motion(model, 3.0, DT), wrong_model(model)
 

@@ -14,7 +14,7 @@ from mbse_ros.estimators.filters.joint import parameter_partials
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.parts.parameter_space import parameter_space
 from mbse_ros.estimators.filters.parts.problem import problem
-from mbse_ros.simulation.three_simulations import Truth, noisy
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy
 
 pytestmark = pytest.mark.usefixtures('vm')
 
@@ -24,9 +24,9 @@ INITIAL = {'bodies.coupler.mass': 0.2, 'crank': 0.02}      # standard deviations
 
 
 @lru_cache(maxsize=1)
-def truth() -> tuple[Truth, np.ndarray]:
+def truth() -> tuple[TrueMotion, np.ndarray]:
     model = load_model('four_bar')
-    true = Truth(model, simulate(model, 1.5, DT, 'trapezoid'), DT)
+    true = TrueMotion(model, simulate(model, 1.5, DT, 'trapezoid'), DT)
     return true, true.sensors(SENSORS)
 
 

@@ -7,7 +7,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.simulation.three_simulations import Truth, noisy
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy
 
 DT, STEPS, MEMORY = 0.005, 800, float(np.exp(-0.05))       # Gauss-Markov, correlation time 0.1 s
 
@@ -26,12 +26,12 @@ def gauss_markov(stddev: float, seed: int) -> np.ndarray:
 
 
 @pytest.fixture(scope='module')
-def truth() -> Truth:
+def truth() -> TrueMotion:
     torque = DT * np.cumsum(gauss_markov(200.0, 1))         # whose rate is Gauss-Markov
     model = load_model('four_bar')
     motion = simulate(model, STEPS * DT, DT, 'trapezoid',
                       inputs=lambda t, q, qd: np.array([torque[min(round(t / DT), STEPS)]]))
-    return Truth(model, motion, DT)
+    return TrueMotion(model, motion, DT)
 
 
 def run(truth, estimator, sensor, noises, measured, **options):

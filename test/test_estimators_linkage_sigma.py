@@ -14,8 +14,8 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
-from mbse_ros.estimators.filters.sigma.sigma_points import Points, simplex_points, symmetric_points
-from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+from mbse_ros.estimators.filters.sigma.sigma_points import SigmaPoints, simplex_points, symmetric_points
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 pytestmark = pytest.mark.usefixtures('vm')
 
@@ -160,7 +160,7 @@ def test_weights_of_the_ukf():
     (lambda: symmetric_points(2, 0.0), 'alpha'), (lambda: symmetric_points(2, 1.5), 'alpha'),
     (lambda: symmetric_points(2, 0.5, 2.0, -2.0), 'kappa'), (lambda: symmetric_points(4, 0.5, 0.0), 'beta'),
     (lambda: simplex_points(2, 1.0), 'w0'), (lambda: simplex_points(2, -0.1), 'w0'),
-    (lambda: Points(np.eye(2), np.ones(2), -1.0).check(), 'beta')])
+    (lambda: SigmaPoints(np.eye(2), np.ones(2), -1.0).check(), 'beta')])
 def test_refuses_points_without_a_covariance(made, name):
     with pytest.raises(SettingError, match=name):
         made()
@@ -268,7 +268,7 @@ def test_covariance_stays_positive_over_many_steps(estimator, monkeypatch):
 # The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
 
 @lru_cache(maxsize=1)
-def benchmark() -> Truth:
+def benchmark() -> TrueMotion:
     return true_motion(load_model('four_bar'), 10.0, 0.005)
 
 

@@ -7,7 +7,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.filters.analysis.sight import Motion, blind_in_words, echelon, sights
+from mbse_ros.estimators.filters.analysis.sight import SampledMotion, blind_in_words, echelon, sights
 from mbse_ros.estimators.filters.parts.linearised import MODELS
 from mbse_ros.estimators.sight.information import observability
 
@@ -19,7 +19,7 @@ def linkage(request):
     model = load_model(request.param, backend='vm')
     motion = simulate(model, 1.5, DT, 'trapezoid')
     q = np.tile(model.start.q, (101, 1))
-    return (model, Motion(motion.q, motion.qd, motion.t, DT), Motion(q, 0 * q, DT * np.arange(101), DT))
+    return (model, SampledMotion(motion.q, motion.qd, motion.t, DT), SampledMotion(q, 0 * q, DT * np.arange(101), DT))
 
 
 def of_kind(model, kind):
@@ -56,7 +56,7 @@ def test_encoders_see_everything_always(linkage):
 def test_blind_directions_and_the_sensor_that_helps():
     model = load_model('four_bar', backend='vm')
     start = model.start.q
-    rest = Motion(np.tile(start, (101, 1)), np.zeros((101, len(start))), DT * np.arange(101), DT)
+    rest = SampledMotion(np.tile(start, (101, 1)), np.zeros((101, len(start))), DT * np.arange(101), DT)
     simple, force = sights(model, ['crank_gyro'], rest, ['simple', 'force'], 0.5)
     assert simple.blind == {'theta': 1} and simple.rank == 1 and simple.least == 0.0
     assert force.blind == {'theta with theta force': 1} or force.blind == {'theta force with theta': 1}
@@ -68,7 +68,7 @@ def test_blind_directions_and_the_sensor_that_helps():
 def test_a_mechanism_without_freedom_is_refused():
     model = load_model('four_bar_adams_driven', backend='vm')
     with pytest.raises(SettingError, match='degrees of freedom'):
-        sights(model, [], Motion(model.start.q[None], model.start.qd[None], np.zeros(1), DT), MODELS, 0.5)
+        sights(model, [], SampledMotion(model.start.q[None], model.start.qd[None], np.zeros(1), DT), MODELS, 0.5)
 
 
 def test_directions_have_components_of_their_own():

@@ -11,7 +11,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, GraphError, SettingError
 from mbse_ros.graph.check import check_blind, check_graph
-from mbse_ros.graph.estimate import EstimationNoises, Track, estimation_graph, solve_estimation
+from mbse_ros.graph.estimate import EstimatedMotion, EstimationNoises, estimation_graph, solve_estimation
 from mbse_ros.graph.factors.dynamics_factors import prior
 from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
 from mbse_ros.graph.solvers.fixed_lag import solve_fixed_lag
@@ -32,7 +32,8 @@ def standing(model, count):
     """A track that stands at the start."""
     n, g = len(model.names), len(model.z)
     zeros = np.zeros((count, n))
-    return Track(STEP * np.arange(count), np.tile(model.start.q, (count, 1)), zeros, zeros, np.zeros((count, g)))
+    return EstimatedMotion(STEP * np.arange(count), np.tile(model.start.q, (count, 1)), zeros, zeros,
+                           np.zeros((count, g)))
 
 
 def log(name, sensors, duration, seed=1, backend='vm'):
@@ -42,7 +43,7 @@ def log(name, sensors, duration, seed=1, backend='vm'):
     of = LinkageSmoother(model, sensors, STEP, backend='vm')
     samples = noisy(truth.sensors(sensors), np.sqrt(of.chain.variance), seed)
     motion = truth.motion
-    track = Track(motion.t, motion.q, motion.qd, motion.qdd, np.zeros((len(motion.t), len(model.z))))
+    track = EstimatedMotion(motion.t, motion.q, motion.qd, motion.qdd, np.zeros((len(motion.t), len(model.z))))
     return model, track, np.vstack([np.full((1, samples.shape[1]), np.nan), samples])
 
 

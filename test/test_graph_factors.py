@@ -11,7 +11,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.graph.factors import dynamics_factors
 from mbse_ros.graph.factors.dynamics_factors import ROLES, constraint
-from mbse_ros.graph.factors.equations import Equations
+from mbse_ros.graph.factors.equations import FactorEquations
 
 MECHANISMS = {                          # the third and fourth: coordinates without mass
     'four_bar': ('natural', ('bodies.coupler.mass', 'bodies.crank.length')), 'five_bar': ('natural', ()),
@@ -21,7 +21,7 @@ MECHANISMS = {                          # the third and fourth: coordinates with
 def equations_of(name):
     coordinates, free = MECHANISMS[name]
     model = load_model(name, coordinates, free=free, backend='vm')
-    return Equations(model, unknown=[key for key in model.system.values.names if key in free])
+    return FactorEquations(model, unknown=[key for key in model.system.values.names if key in free])
 
 
 def point(equations, rng):
@@ -81,7 +81,7 @@ def test_prior_of_some_components():
 def test_dynamics_is_the_model(coordinates):
     """On the constraints both forms give the model's accelerations, also with a singular mass matrix."""
     model = load_model('four_bar', coordinates, backend='vm')
-    equations, start = Equations(model), model.start
+    equations, start = FactorEquations(model), model.start
     expected = model.accelerations(start.q, start.qd, np.array([3.0]))
     zeros = np.zeros(equations.n)
     e, _ = dynamics_factors.dynamics(equations).evaluate(
@@ -96,7 +96,7 @@ def test_dynamics_is_the_model(coordinates):
 def test_redundant_rows_are_left_out():
     """Three parallel cranks under one beam: exact Jacobians and the model's accelerations without the implied row."""
     model = load_model(PLANAR['parallel_cranks'](), backend='vm')
-    equations, start = Equations(model), model.start
+    equations, start = FactorEquations(model), model.start
     assert model.redundant and constraint(equations, 'position').rows == len(model.active)
     values = point(equations, np.random.default_rng(4))
     for kind in kinds_of(equations):
@@ -108,4 +108,4 @@ def test_redundant_rows_are_left_out():
 
 def test_unknown_number_must_exist():
     with pytest.raises(SettingError, match='bodies.crank.mass'):
-        Equations(load_model('four_bar', backend='vm'), unknown=['bodies.crank.mass'])
+        FactorEquations(load_model('four_bar', backend='vm'), unknown=['bodies.crank.mass'])

@@ -10,7 +10,7 @@ from test_graph_factors import check, point
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.graph.factors.equations import Equations
+from mbse_ros.graph.factors.equations import FactorEquations
 from mbse_ros.graph.factors.sensor_factors import sample_noise, sensor_factor
 
 MECHANISMS = [('four_bar', 'natural'), ('slider_crank', 'relative'), ('spatial_four_bar', 'reference_point'),
@@ -21,11 +21,11 @@ def equations_of(name, coordinates):
     """With an unknown length and mass where the mechanism is planar, forces along the independent coordinates."""
     if name == 'spatial_four_bar':
         made = model(name, coordinates)
-        return Equations(made, forces=made.independent)
+        return FactorEquations(made, forces=made.independent)
     body = {'four_bar': 'coupler', 'slider_crank': 'rod', 'driven_five_bar': 'coupler_1'}[name]
     free = (f'bodies.{body}.mass',)
     made = load_model(description(name), coordinates, free=free, backend='vm')
-    return Equations(made, forces=made.independent, unknown=free)
+    return FactorEquations(made, forces=made.independent, unknown=free)
 
 
 def arguments(kind, equations, rng, error=0.1):

@@ -12,7 +12,7 @@ import yaml
 from machine_logs import LOAD, excavated, machine_of
 from machine_variants import REMOVED, changed
 
-from mbse_ros.calibration.balance import Balance
+from mbse_ros.calibration.balance import CalibrationBalance
 from mbse_ros.calibration.plan import plan
 from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
@@ -147,7 +147,7 @@ def test_loads_count_where_a_set_weighs_to_5_percent_of_full_scale() -> None:
 @pytest.mark.parametrize('kept', [(), ('boom_piston',)])
 def test_a_procedure_of_calibration_needs_all_pressures(kept: tuple[str, ...]) -> None:
     with pytest.raises(DescriptionError, match='missing: .*boom_rod'):
-        plan(Balance(with_pressures('zx200', kept)))
+        plan(CalibrationBalance(with_pressures('zx200', kept)))
 
 
 def test_an_equation_whose_pressure_falls_silent_weighs_no_more() -> None:

@@ -13,7 +13,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.simulation.sensor_faults import (
     FAULTS,
-    Fault,
+    SensorFault,
     chosen_faults,
     faulty_samples,
     pair_of,
@@ -129,7 +129,7 @@ def test_which_sensors_can_have_a_fault() -> None:
     assert sensors_of(FAULTS['swapped'], load_machine('zx200')) == (
         'pressure/boom_piston', 'pressure/arm_piston', 'pressure/bucket_piston')
     assert pair_of(MACHINE, ROD) == (PISTON, ROD) and pair_of(MACHINE, POSITION) == ()
-    every: list[Fault] = [fault for fault in FAULTS.values() if sensors_of(fault, MACHINE)]
+    every: list[SensorFault] = [fault for fault in FAULTS.values() if sensors_of(fault, MACHINE)]
     assert len(every) == len(FAULTS)
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from sources_support import joint_state, multi_array, store
 
-from mbse_ros.sources.fields import Kind, store_fields
+from mbse_ros.sources.fields import FieldType, store_fields
 from mbse_ros.sources.getters import Absent, getter, number_getter
-from mbse_ros.sources.path import Selection, Step, parse_path, path_text
+from mbse_ros.sources.path import PathStep, Selection, parse_path, path_text
 from mbse_ros.sources.stamps import stamp_getter, time_paths
 from mbse_ros.sources.topic_samples import as_object
 
@@ -39,7 +39,7 @@ def fault(path, msgtype):
     return str(raised.value)
 
 
-@given(st.lists(st.builds(Step, names, selections), min_size=1, max_size=5).map(tuple))
+@given(st.lists(st.builds(PathStep, names, selections), min_size=1, max_size=5).map(tuple))
 def test_a_path_is_its_text(path):
     assert parse_path(path_text(path)) == path
 
@@ -113,7 +113,8 @@ def test_a_wrong_path_is_told_what_there_is(path, msgtype, expected):
 def test_an_array_of_messages_is_told_how_to_choose():
     assert 'poses[0], poses[header.frame_id=...]' in fault('poses', 'nav_msgs/msg/Path')
     assert 'dim[0], layout.dim[label=...]' in fault('layout.dim', MULTI)
-    assert getter(parse_path('layout.dim[label=x]'), MULTI, FIELDS).kind == Kind('std_msgs/msg/MultiArrayDimension')
+    assert getter(parse_path('layout.dim[label=x]'), MULTI,
+                  FIELDS).kind == FieldType('std_msgs/msg/MultiArrayDimension')
 
 
 def test_stamps():

@@ -18,7 +18,7 @@ from mbse_ros.simulation.sensor_faults import FAULTS, faulty_samples
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
-from mbse_ros.studies.fault_cases import Case, faulty_row, seen_of
+from mbse_ros.studies.fault_cases import FaultCase, faulty_row, seen_of
 
 LOAD = 800.0
 CHANGE_NS = 10 * 10 ** 9
@@ -141,7 +141,8 @@ def test_the_difference_of_two_masses_is_without_what_their_poses_make_of_the_er
 def test_a_sensor_that_becomes_wrong_is_no_load() -> None:
     """The arm's pressure off by 8.7 deviations from 8 s on: held and named, and never wrong for longer than a second;
     without that test it was taken for a load."""
-    case, moved = Case('zx200', 'orifice', 3, 'bias_500_kPa', 'pressure/arm_piston', 8.0, 17.0), frames(1.0, until=17.0)
+    case, moved = FaultCase('zx200', 'orifice', 3, 'bias_500_kPa', 'pressure/arm_piston', 8.0, 17.0), frames(1.0,
+                                                                                                             until=17.0)
     machine = load_machine(case.machine, case.valve)
     seen, clean = (seen_of(case.machine, case.valve, moved, faulty_samples(
         FAULTS[case.fault], case.sensor, machine, moved, begin, case.seed))[0] for begin in (case.begin, 99.0))

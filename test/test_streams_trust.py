@@ -3,7 +3,7 @@
 
 import pytest
 
-from mbse_ros.studies.fault_cases import Case, run_case
+from mbse_ros.studies.fault_cases import FaultCase, run_case
 
 WRONG = 'seconds_wrong_while_ok'
 
@@ -12,12 +12,12 @@ WRONG = 'seconds_wrong_while_ok'
                                                  ('swapped', 'pressure/lift_piston', 0.5)))
 def test_a_fault_of_the_wiring_is_held(fault, sensor, most):
     """patu655_lift with unknown valves: 1.4 and 1.8 s before trust and noise were looked at."""
-    row = run_case(Case('patu655_lift', 'unknown', 1, fault, sensor, 8.0, 10.0))
+    row = run_case(FaultCase('patu655_lift', 'unknown', 1, fault, sensor, 8.0, 10.0))
     assert row['detected_s'] < 1.5
     assert row[WRONG] <= most
 
 
 def test_another_unit_is_named_from_the_start():
-    row = run_case(Case('patu655_lift', 'unknown', 1, 'in_bar', 'pressure/lift_rod', 8.0, 3.0))
+    row = run_case(FaultCase('patu655_lift', 'unknown', 1, 'in_bar', 'pressure/lift_rod', 8.0, 3.0))
     assert row['isolated'] and row['blamed'] == ['pressure/lift_rod']
     assert row['detected_s'] < 0.5 and 'another unit' in row['reason'] and row['seconds_ok'] == 0.0

@@ -14,7 +14,7 @@ import typer
 from rich.progress import track
 
 from mbse_ros.dynamics.integrators import INTEGRATORS
-from mbse_ros.dynamics.integrators.task import Record, Task
+from mbse_ros.dynamics.integrators.task import MotionRecord, MotionTask
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import Motion, simulate
 from mbse_ros.report.chart import Curve, Panel
@@ -22,7 +22,7 @@ from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.plots import Bars, write_bars, write_plots
 from mbse_ros.report.sections import print_table, wide_console
 from mbse_ros.report.text import number
-from mbse_ros.simulation.energy_balance import EXAMPLES, SCHEMES, Run, largest_kinetic, run_case
+from mbse_ros.simulation.energy_balance import EXAMPLES, SCHEMES, SchemeRun, largest_kinetic, run_case
 from mbse_ros.studies.many import machine_name
 
 from .timing import bound_state, interleaved
@@ -55,7 +55,7 @@ def run_energy(json_file: Path | None, output: Path | None, duration: float, rou
     _show(console, result)
 
 
-def row_of(run: Run, reference_: Motion, step_us: float) -> dict[str, Any]:
+def row_of(run: SchemeRun, reference_: Motion, step_us: float) -> dict[str, Any]:
     """One row of the table; None for what has no value."""
     balance = run.motion.balance
     ended = run.blew_up_at is not None
@@ -78,7 +78,7 @@ def rmse(motion: Motion, reference_: Motion, name: str) -> float | None:
     return np.sqrt(np.mean((motion.of(name)[inside] - true) ** 2))
 
 
-def observed_orders(runs: list[Run]) -> list[dict[str, Any]]:
+def observed_orders(runs: list[SchemeRun]) -> list[dict[str, Any]]:
     """Order of the largest energy error in dt, from the two steps, where neither blew up."""
     found = []
     for example in EXAMPLES:
@@ -105,7 +105,8 @@ def step_cost(models: dict[str, Model], rounds: int) -> dict[tuple[str, str], fl
 def _burst(model: Model, scheme: str, steps: int) -> Callable[[], object]:
     name, options = SCHEMES[scheme]
     times = 1e-3 * np.arange(steps + 1)
-    return lambda: INTEGRATORS[name](Task(model, model.start, times, 1e-3, name, None, None), Record.of(model, times),
+    return lambda: INTEGRATORS[name](MotionTask(model, model.start, times, 1e-3, name, None, None),
+                                     MotionRecord.of(model, times),
                                      **options)
 
 
@@ -139,7 +140,8 @@ def _cell(value: float | None, digits: int = 3) -> str:
     return '' if value is None or not math.isfinite(value) else number(value, digits)
 
 
-def write_energy_plots(runs: list[Run], references: dict[str, Motion], result: dict[str, Any], folder: Path) -> None:
+def write_energy_plots(runs: list[SchemeRun], references: dict[str, Motion], result: dict[str, Any],
+                       folder: Path) -> None:
     """Energy balance of each example, relative angle, cost of a step."""
     folder.mkdir(parents=True, exist_ok=True)
     for k, example in enumerate(EXAMPLES):
@@ -155,7 +157,7 @@ def write_energy_plots(runs: list[Run], references: dict[str, Motion], result: d
                folder / 'fig7_cost.png')
 
 
-def _balance(runs: list[Run], example: str, dt_ms: float) -> Panel:
+def _balance(runs: list[SchemeRun], example: str, dt_ms: float) -> Panel:
     """Energy error of all schemes on a two-sided logarithmic axis; what blows up leaves the picture."""
     worst = [float(np.max(np.abs(run.motion.balance))) for run in runs if run.blew_up_at is None]
     smallest = min(worst, default=1.0) or 1.0
@@ -165,7 +167,7 @@ def _balance(runs: list[Run], example: str, dt_ms: float) -> Panel:
                  threshold=10.0 ** (math.floor(math.log10(smallest)) - 2), limits=(-top, top))
 
 
-def _angle(runs: list[Run], reference: Motion, name: str, dt_ms: float) -> Panel:
+def _angle(runs: list[SchemeRun], reference: Motion, name: str, dt_ms: float) -> Panel:
     """The relative angle over the first second."""
     true = reference.of(name)
     room = 1.6 * float(np.max(np.abs(true)))

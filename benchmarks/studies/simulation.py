@@ -14,7 +14,7 @@ from rich.progress import track
 
 from mbse_ros.dynamics.batch import simulate_runs
 from mbse_ros.dynamics.integrators import INTEGRATORS
-from mbse_ros.dynamics.integrators.task import Record, Task
+from mbse_ros.dynamics.integrators.task import MotionRecord, MotionTask
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import simulate, step_count
 from mbse_ros.errors import MbseError, SettingError
@@ -149,8 +149,8 @@ class Case:
         options = {'rtol': REFERENCE, 'atol': REFERENCE} if scheme in ADAPTIVE else {}
         try:
             for _ in range(1 if once else self.repeats + 1):
-                task = Task(model, model.start, times, dt, scheme, compiled=True)
-                record = Record.of(model, times)
+                task = MotionTask(model, model.start, times, dt, scheme, compiled=True)
+                record = MotionRecord.of(model, times)
                 begin = time.process_time()
                 INTEGRATORS[scheme](task, record, **options)
                 best = min(best, time.process_time() - begin)

@@ -15,10 +15,10 @@ from ..errors import SettingError
 from .load import Loadable, model_of
 from .results.motion_estimate import motion_series
 from .results.result import Result
-from .results.series import Series
+from .results.series import ResultSeries
 
 if TYPE_CHECKING:
-    from ..dynamics.forces.driven_motion import InverseDynamics
+    from ..dynamics.forces.driven_motion import DrivenMotion
 
 FEWEST = 4      # instants, of a spline
 
@@ -33,7 +33,7 @@ class Forces(Result):
     """
 
     model: Model
-    found: InverseDynamics
+    found: DrivenMotion
 
     @property
     def t(self) -> np.ndarray:
@@ -55,22 +55,23 @@ class Forces(Result):
         """Power of the actuators (k,), W."""
         return self.found.power
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """Actuators, power, reactions of the joints (``A.fx``), then the motion."""
         f = self.found
         return self.main_series() + motion_series(self.model, {'position': f.q, 'velocity': f.qd,
                                                                'acceleration': f.qdd})
 
-    def main_series(self) -> list[Series]:
+    def main_series(self) -> list[ResultSeries]:
         """Actuators, power, reactions of the joints."""
         drivers, f = self.model.description.drivers, self.found
         of = {name: drivers[name].coordinate if name in drivers else name for name in f.forces}
         turning = {name: unit_of(self.model.description, on) == 'rad' for name, on in of.items()}
-        series = [Series(f'force/{name}', 'N m' if turning[name] else 'N', force) for name, force in f.forces.items()]
-        series.append(Series('power', 'W', f.power))
+        series = [ResultSeries(f'force/{name}', 'N m' if turning[name] else 'N', force) for name,
+                  force in f.forces.items()]
+        series.append(ResultSeries('power', 'W', f.power))
         for joint, values in f.reactions.items():
-            series += [Series(f'{joint}.{component}', 'N' if component[0] == 'f' else 'N m', column,
-                              panel=f'{joint}, {"forces" if component[0] == "f" else "moments"}')
+            series += [ResultSeries(f'{joint}.{component}', 'N' if component[0] == 'f' else 'N m', column,
+                                    panel=f'{joint}, {"forces" if component[0] == "f" else "moments"}')
                        for component, column in zip(f.components, values.T)]
         return series
 

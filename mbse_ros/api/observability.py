@@ -20,13 +20,13 @@ from ..machine import Machine
 from ..report.chart import Curve, Panel
 from .load import Loadable, loaded
 from .results.result import Result
-from .results.series import Series
+from .results.series import ResultSeries
 from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..estimators.filters.analysis.sight import Motion, Sight
+    from ..estimators.filters.analysis.sight import SampledMotion, Sight
     from ..estimators.sight.payload_observability import PayloadSight
 
 from ..estimators.sight.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
@@ -107,11 +107,11 @@ class Observability(Result):
         """Least information with each further sensor, best first."""
         return self.sight.helpers
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """Information along each direction and the rank."""
-        found = [Series(f'direction {k + 1}', '1', column, panel='information')
+        found = [ResultSeries(f'direction {k + 1}', '1', column, panel='information')
                  for k, column in enumerate(self.information.T)]
-        return [*found, Series('rank', '1', self.rank.astype(float))]
+        return [*found, ResultSeries('rank', '1', self.rank.astype(float))]
 
     def plot(self, *names: str, truth: Result | None = None) -> Figure:
         """The information over the windows on a logarithmic axis; with names as any result."""
@@ -148,22 +148,23 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
     return Observability(middles(found, motion.dt, window) + motion.t[0], found)
 
 
-def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> Motion:
+def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> SampledMotion:
     """The free motion from the start, one window of standing there, or a simulated motion."""
     from ..dynamics.motion import simulate as integrate
-    from ..estimators.filters.analysis.sight import Motion
+    from ..estimators.filters.analysis.sight import SampledMotion
     if isinstance(trajectory, MotionSimulation):
         t, dt = trajectory.t, float(trajectory.t[1] - trajectory.t[0])
         if trajectory.names != model.names or t[-1] - t[0] < window:
             raise SettingError('trajectory', trajectory.model.description.name,
                                f'a motion of {model.description.name} in the same coordinates, longer than the window')
         every = max(1, round(STEP / dt))
-        return Motion(trajectory.q[::every], trajectory.qd[::every], t[::every], every * dt)
+        return SampledMotion(trajectory.q[::every], trajectory.qd[::every], t[::every], every * dt)
     if trajectory == 'rest':
         count, start = int(round(window / STEP)) + 1, model.start
-        return Motion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count), STEP)
+        return SampledMotion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count),
+                             STEP)
     motion = integrate(model, duration, STEP, 'trapezoid')
-    return Motion(motion.q, motion.qd, motion.t, STEP)
+    return SampledMotion(motion.q, motion.qd, motion.t, STEP)
 
 
 def middles(sight: Sight, dt: float, window: float) -> np.ndarray:

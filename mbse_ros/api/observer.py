@@ -16,9 +16,9 @@ from .samples import Samples
 
 if TYPE_CHECKING:
     from .our_filter import OurFilter
-    from .own_filter import Filter, OwnFilter
+    from .own_filter import FilterProtocol, OwnFilter
 
-Estimator = str | Callable[..., 'Filter']
+Estimator = str | Callable[..., 'FilterProtocol']
 EVEN = 1e-6     # largest deviation of a step, as a share of it
 
 

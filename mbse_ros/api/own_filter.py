@@ -19,7 +19,7 @@ from .results.motion_estimate import MotionEstimate
 Gaussian = tuple[np.ndarray, np.ndarray]
 
 
-class Filter(Protocol):
+class FilterProtocol(Protocol):
     """What ``Observer`` asks of a filter: two functions of a mean (l,) and a covariance (l, l); NumPy, SI.
 
     The mean begins with the independent coordinates and their velocities, ``[z, zd]`` (2g,); what follows is yours.
@@ -89,7 +89,7 @@ class Equations:
 class OwnFilter:
     """Runs a filter of this protocol over logs, as ``Observer`` runs ours."""
 
-    def __init__(self, equations: Equations, make: Callable[..., Filter], options: dict[str, object]) -> None:
+    def __init__(self, equations: Equations, make: Callable[..., FilterProtocol], options: dict[str, object]) -> None:
         self.equations, self.filter = equations, make(equations, **options)
         for name in ('predict', 'correct'):
             if not callable(getattr(self.filter, name, None)):
@@ -148,4 +148,4 @@ class OwnFilter:
         return mean, P
 
 
-__all__ = ['Equations', 'Filter', 'OwnFilter']
+__all__ = ['Equations', 'FilterProtocol', 'OwnFilter']

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import SettingError
 from .results.result import Result
-from .results.series import Series
+from .results.series import ResultSeries
 
 if TYPE_CHECKING:
     from ..bags.channel_samples import Sample
@@ -63,9 +63,9 @@ class Samples(Result):
             values[np.searchsorted(t, times), k] = column
         return cls(t, tuple(pairs), values, units, start_ns)
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """One for each channel."""
-        return [Series(name, self.channel_units.get(name, ''), column)
+        return [ResultSeries(name, self.channel_units.get(name, ''), column)
                 for name, column in zip(self.names, self.values.T)]
 
     def columns(self, names: Sequence[str], what: str = 'samples') -> np.ndarray:

@@ -17,7 +17,7 @@ from .load import Loadable, loaded
 from .results.machine_estimate import KINDS, MachineEstimate
 from .results.motion_estimate import MotionEstimate
 from .results.result import Result
-from .results.series import Series, entry_unit
+from .results.series import ResultSeries, entry_unit
 
 if TYPE_CHECKING:
     from ..graph.machines.machine_smoother import MachineSmoothed
@@ -59,16 +59,16 @@ class SmoothedMachine(Result):
         """Upper ends (k,), kg."""
         return self.smoothed.upper
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """The mass, then the motion and the pressures, under the names of the filter's result."""
         from ..offline.smooth_machine import owners  # here, because graphs take their time to import
         machine, s = self.filtered.machine, self.smoothed
-        found = [Series('mass', 'kg', s.mass, lower=s.lower, upper=s.upper)]
+        found = [ResultSeries('mass', 'kg', s.mass, lower=s.lower, upper=s.upper)]
         for kind in KINDS:
             for k, owner in enumerate(owners(machine, kind)):
                 name = f'{kind}/{owner}'
-                found.append(Series(name, entry_unit(machine, name), getattr(s, kind)[:, k], s.stddev[kind][:, k],
-                                    panel='pressures' if kind == 'pressure' else ''))
+                found.append(ResultSeries(name, entry_unit(machine, name), getattr(s, kind)[:, k], s.stddev[kind][:, k],
+                                          panel='pressures' if kind == 'pressure' else ''))
         return found
 
 

@@ -13,11 +13,12 @@ from .observer import Observer
 from .samples import Samples
 
 if TYPE_CHECKING:
-    from ..estimators.filters.analysis.tuning import Tuned
+    from ..estimators.filters.analysis.tuning import TuningResult
 
 
 def tune(observer: Observer, logs: Samples | Sequence[Samples], *, z: Sequence[float] | None = None,
-         zd: Sequence[float] | None = None, stddev: float | Sequence[float] | None = None, skip: float = 2.0) -> Tuned:
+         zd: Sequence[float] | None = None, stddev: float | Sequence[float] | None = None,
+         skip: float = 2.0) -> TuningResult:
     """Find the noises of an observer's filter (one of ours) that make logs most likely; the observer keeps them.
 
     Every log starts at ``z``, ``zd``, ``stddev`` as of ``Observer.start``; its first ``skip`` seconds do not count.

@@ -15,7 +15,7 @@ import zstandard
 from ..errors import BagError, SampleError
 from ..resources import regular
 from .bulk.cdr import TYPES, read
-from .bulk.message_layout import Batch
+from .bulk.message_layout import MessageBatch
 from .messages import PACKAGE, before_faults, is_ours, typestore, with_faults
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile
@@ -44,7 +44,7 @@ class FileBatches(NamedTuple):
     """Batches of one file: in the order of the bag, or else to be sorted by time; ``message`` of a time, ns, the place
     of a topic and bytes that are taken by themselves."""
 
-    batches: Iterator[Batch]
+    batches: Iterator[MessageBatch]
     in_order: bool
     message: Callable[[int, int, bytes], RawMessage]
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import SampleError
-from .channels import COMMANDS, IMU_FIELDS, SENSORS, Channel, parse_channel
+from .channels import COMMANDS, IMU_FIELDS, SENSORS, ChannelName, parse_channel
 from .messages import checked_stamp, stamp_of
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 
@@ -43,7 +43,7 @@ def topic_readers(channels: Iterable[str], commands: Iterable[str], topics: Topi
     sensors = {name: parse_channel(name, SENSORS) for name in channels}
     valves = {name: parse_channel(name, COMMANDS) for name in commands}
     joints: dict[str, dict[str, str]] = {}
-    imus: dict[str, dict[str, Channel]] = {}
+    imus: dict[str, dict[str, ChannelName]] = {}
     pressures: dict[str, str] = {}
     for text, channel in sensors.items():
         if channel.kind in IMU_FIELDS:
@@ -120,7 +120,7 @@ def pressure_reader(channel: str) -> TopicReader:
                        lambda _, message: [Sample(channel, stamp_of(message), message.fluid_pressure)])
 
 
-def imu_reader(channels: Mapping[str, Channel]) -> TopicReader:
+def imu_reader(channels: Mapping[str, ChannelName]) -> TopicReader:
     """Reader of an Imu for channels (by their full names) of one sensor.
 
     A field whose covariance begins with -1 is not there, as the definition of the message says.

@@ -23,7 +23,7 @@ SENSORS = tuple(kind for kind in UNITS if kind not in COMMANDS)
 _USUAL_AXIS = {'gyro': 'z', 'accelerometer': 'x'}
 
 
-class Channel(NamedTuple):
+class ChannelName(NamedTuple):
     """Kind and name of a channel, and its axis 'x', 'y' or 'z' where it is one of an IMU, else ''."""
 
     kind: str
@@ -32,7 +32,7 @@ class Channel(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def parse_channel(text: str, kinds: tuple[str, ...] = SENSORS) -> Channel:
+def parse_channel(text: str, kinds: tuple[str, ...] = SENSORS) -> ChannelName:
     """The channel of a name; raises ValueError, a phrase with what was expected, for another kind or a wrong axis."""
     kind, _, name = text.partition('/')
     axis = ''
@@ -41,7 +41,7 @@ def parse_channel(text: str, kinds: tuple[str, ...] = SENSORS) -> Channel:
         axis = axis if dot else _USUAL_AXIS[kind]
     if kind not in kinds or not name or kind in IMU_FIELDS and axis not in ('x', 'y', 'z'):
         raise ValueError(f'{text} is not a channel such as {examples(kinds)}')
-    return Channel(kind, name, axis)
+    return ChannelName(kind, name, axis)
 
 
 def examples(kinds: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import BagError, SampleError, StampError
 from ..streams.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
-from .bulk.bulk_samples import Bulk, Samples, blocks
+from .bulk.bulk_samples import BagSamples, Bulk, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
 from .topics import TopicMap
 
@@ -73,7 +73,7 @@ class SampleReader:
             for place, stamp, value in zip(*(column.tolist() for column in block)):
                 yield Sample(names[place], stamp, value)
 
-    def blocks(self) -> Iterator[Samples]:
+    def blocks(self) -> Iterator[BagSamples]:
         """The same samples as arrays, many at a time, with bounded memory; may be called again."""
         self._refused.clear()
         self.ages.reset()
@@ -88,16 +88,16 @@ class SampleReader:
         self._counts = dict(zip(self._channels, counts.tolist()))
         self._finished = True
 
-    def _alone(self, raw: RawMessage) -> Samples:
+    def _alone(self, raw: RawMessage) -> BagSamples:
         """Samples of one message, the others of which are refused."""
         try:
             samples = self._readers[raw.topic].samples(raw.topic, decode(raw))
         except SampleError as error:
             self._refuse(error)
             samples = []
-        return Samples(np.array([self._places[sample.channel] for sample in samples], dtype=np.int32),
-                       np.array([sample.stamp_ns for sample in samples], dtype=np.int64),
-                       np.array([sample.value for sample in samples], dtype=np.float64))
+        return BagSamples(np.array([self._places[sample.channel] for sample in samples], dtype=np.int32),
+                          np.array([sample.stamp_ns for sample in samples], dtype=np.int64),
+                          np.array([sample.value for sample in samples], dtype=np.float64))
 
     def _refuse(self, error: SampleError) -> None:
         kind = (error.channel, error.expected)

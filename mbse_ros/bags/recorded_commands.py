@@ -22,7 +22,7 @@ from .topics import SEGMENT, TopicMap
 MEMORY_NS = 10_000_000_000      # a command that comes later than this is another one
 
 
-class Steps(NamedTuple):
+class StepCommands(NamedTuple):
     """Commands (n, k) of the steps at ``first`` + i ``step``, ns."""
 
     first: int
@@ -48,9 +48,9 @@ class RecordedCommands:
         topic = topics.absolute(topics.segment, namespace)
         there = bool(names) and bag.topics.get(topic) == SEGMENT
         self._rest = self._steps(bag, topic) if there else iter(())     # read by the thread that asks first
-        self._next: Steps | None = None
+        self._next: StepCommands | None = None
         self._begun = False
-        self._held: deque[Steps] = deque()
+        self._held: deque[StepCommands] = deque()
         self._sent: dict[str, deque[tuple[int, np.ndarray]]] = {name: deque() for name in names}
         self._end: int | None = None        # of the segment before, ns
         self.changed = self.foreign = 0
@@ -120,7 +120,7 @@ class RecordedCommands:
         self.changed += int((differs & sent).any(axis=1).sum())
         return np.where(sent, used, own)
 
-    def _steps(self, bag: Bag, topic: str) -> Iterator[Steps]:
+    def _steps(self, bag: Bag, topic: str) -> Iterator[StepCommands]:
         """Commands of the recorded segments; one that cannot be read has none."""
         names: tuple[str, ...] = ()
         lengths: dict[int, int] = {}        # bytes of messages with ``names``, to their steps
@@ -136,12 +136,12 @@ class RecordedCommands:
                     names, lengths = record.commands, {}
                     order = [names.index(name) for name in self._names] if set(self._names) <= set(names) else []
                 lengths[len(raw.data)] = len(record.command_values)
-                steps = Steps(record.start_ns + record.step_ns, record.step_ns, record.command_values)
+                steps = StepCommands(record.start_ns + record.step_ns, record.step_ns, record.command_values)
             if order and len(steps.commands):
                 yield steps._replace(commands=steps.commands[:, order])
 
 
-def quick_steps(cdr: bytes, count: int, expected: int) -> Steps | None:
+def quick_steps(cdr: bytes, count: int, expected: int) -> StepCommands | None:
     """The same of a serialized segment with ``count`` commands, the last of its fields, without unpacking the others;
     None where it has not as many steps as another one of the same length."""
     order = '<' if cdr[1] & 1 else '>'
@@ -158,4 +158,4 @@ def quick_steps(cdr: bytes, count: int, expected: int) -> Steps | None:
     if steps != expected or first <= place:
         return None
     commands = np.frombuffer(cdr, order + 'f8', steps * count, first).astype(float).reshape(steps, count)
-    return Steps(start + step, step, commands)
+    return StepCommands(start + step, step, commands)

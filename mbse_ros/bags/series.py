@@ -22,7 +22,7 @@ from .topics import TRUTH, TopicMap
 Source = Bag | str | Path
 
 
-class Series(SimpleNamespace):
+class RecordSeries(SimpleNamespace):
     """Records over time: their fields by name, each an array (k, ...), SI, texts as a tuple; NaN: missing."""
 
 
@@ -49,7 +49,7 @@ def records(bag: Source, kind: type, topics: TopicMap = TopicMap()) -> Iterator[
     return _messages(open_bag(bag), topics, getattr(topics, name), msgtype, partial(record_of, kind))
 
 
-def read_states(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
+def read_states(bag: Source, topics: TopicMap = TopicMap()) -> RecordSeries | None:
     """All state estimates: ``mean``, ``stddev`` (k, nx) at the last step of each segment, ``measured`` and so on (k,
     ny); ``step_stamp_ns`` (m,) and ``step_mean`` (m, nx) at every step.
 
@@ -67,7 +67,7 @@ def read_states(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
                    step_stamp_ns=np.concatenate([_step_stamps(record) for record in found]))
 
 
-def read_payload(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
+def read_payload(bag: Source, topics: TopicMap = TopicMap()) -> RecordSeries | None:
     """All payload estimates, each field (k,); None where the bag has none. Raises BagError."""
     found = list(records(bag, PayloadEstimate, topics))
     return _series(found) if found else None
@@ -125,11 +125,11 @@ def _checked_truth(message: Any) -> Any:
     return message
 
 
-def _series(found: list[Any], **others: Any) -> Series:
+def _series(found: list[Any], **others: Any) -> RecordSeries:
     """Columns of all fields, but ``others`` as they are given."""
     names = {item.name for item in fields(found[0])} - {*others, 'covariance', 'reason'}
-    return Series(**{name: np.array([getattr(record, name) for record in found]) for name in names},
-                  reason=tuple(record.reason for record in found), **others)
+    return RecordSeries(**{name: np.array([getattr(record, name) for record in found]) for name in names},
+                        reason=tuple(record.reason for record in found), **others)
 
 
 def _step_stamps(record: StateEstimate) -> np.ndarray:

@@ -15,7 +15,7 @@ from ..description.language.units import parse_unit
 from ..errors import BagError, DescriptionError
 from ..resources import regular
 from .table_map import DELIMITERS, TableMap, load_table_map
-from .table_times import REFUSED, Clock
+from .table_times import REFUSED, TableClock
 from .writer import BagWriter
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Rows:
 
     def __init__(self, file: str, reader: Reader, table: TableMap, whole: bool) -> None:
         self.file, self._reader, self._table, self._whole = file, reader, table, whole
-        self.clock, self.notes = Clock(table.time, table.start_ns, table.dated), list[str]()
+        self.clock, self.notes = TableClock(table.time, table.start_ns, table.dated), list[str]()
         self._names = [name.strip() for name in self._next() or []]
         if not any(self._names):
             raise BagError(file, 'line 1: expected the names of the columns')

@@ -13,7 +13,7 @@ from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..errors import DescriptionError
 from ..resources import regular
-from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel
+from .channels import COMMANDS, SENSORS, UNITS, ChannelName, examples, parse_channel
 from .conversion import read_conversion, read_number
 from .table_times import Times, read_times
 
@@ -77,7 +77,7 @@ def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
     if not isinstance(entry.value, dict) or not entry.value:
         raise entry.error(expected)
     columns: dict[str, ColumnMap] = {}
-    known: dict[Channel, str] = {}
+    known: dict[ChannelName, str] = {}
     for name, value in entry.value.items():
         channel = _channel(entry, name, kinds, expected)
         item = Entry(entry.file, f'{entry.key}.{name}', value)
@@ -93,7 +93,7 @@ def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
     return columns
 
 
-def _channel(entry: Entry, name: str, kinds: tuple[str, ...], expected: str) -> Channel:
+def _channel(entry: Entry, name: str, kinds: tuple[str, ...], expected: str) -> ChannelName:
     try:
         channel = parse_channel(name, kinds)
     except ValueError:

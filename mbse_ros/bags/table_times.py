@@ -87,7 +87,7 @@ def _offset(text: str) -> int:
     return size if text[0] == '+' else -size
 
 
-class Clock:
+class TableClock:
     """Stamps of cells, one after the other; ``assumed`` gathers what was taken for granted.
 
     ``start_ns``: the stamp of number 0, and of midnight of the first day for times of day.

@@ -41,7 +41,7 @@ class Moments:
         return Moments(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
-class Balance:
+class CalibrationBalance:
     """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders."""
 
     def __init__(self, machine: Machine) -> None:

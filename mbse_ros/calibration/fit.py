@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
-from .balance import Balance, Moments
+from .balance import CalibrationBalance, Moments
 from .free import bounds_of
 
 HUBER = 3.0         # standard deviations from which a residual counts by its size
@@ -27,7 +27,7 @@ AT = 1e-3           # of a deviation, within which a number is at its bound
 
 
 @dataclass(frozen=True)
-class Load:
+class KnownLoad:
     """What a log has on the machine: ``mass`` and ``stddev``, kg; logs with the same ``name`` carry the same load, one
     with '' carries none."""
 
@@ -37,16 +37,16 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Log:
+class CalibrationLog:
     """Moments of one bag and its load."""
 
     name: str
     moments: Moments
-    load: Load = Load()
+    load: KnownLoad = KnownLoad()
 
 
 @dataclass(frozen=True)
-class Fit:
+class CalibrationFit:
     """``u`` (k + l,): errors of the numbers, then of the loads ``loads`` (l,), in their standard deviations;
     ``covariance`` of them; ``noise`` (a,): by what the deviations of an equation's residuals are larger than those of
     the samples; ``information`` (k + l, k + l) of the bags alone; ``at_bound``: places of numbers that are at a bound
@@ -57,14 +57,14 @@ class Fit:
     information: np.ndarray
     noise: np.ndarray
     loads: tuple[str, ...]
-    logs: tuple[Log, ...]
+    logs: tuple[CalibrationLog, ...]
     at_bound: tuple[int, ...] = ()
 
 
-class Problem:
+class CalibrationProblem:
     """Residuals of logs in standard deviations, and their derivatives by u; ``factor`` (k, k): of the prior."""
 
-    def __init__(self, balance: Balance, logs: Sequence[Log]) -> None:
+    def __init__(self, balance: CalibrationBalance, logs: Sequence[CalibrationLog]) -> None:
         p = balance.machine.parameters
         self.balance, self.logs, self.prior, self.factor = balance, tuple(logs), p.mean, p.factor()
         self.loads = tuple(dict.fromkeys(log.load.name for log in logs if log.load.stddev > 0.0))
@@ -82,14 +82,14 @@ class Problem:
         return tuple(np.flatnonzero(((x <= self.low + near) & (self.prior > self.low + near))
                                     | ((x >= self.high - near) & (self.prior < self.high - near))).tolist())
 
-    def mass(self, log: Log, u: np.ndarray) -> float:
+    def mass(self, log: CalibrationLog, u: np.ndarray) -> float:
         """Of a log's load, kg."""
         return log.load.mass + (log.load.stddev * u[self._place(log)] if log.load.stddev > 0.0 else 0.0)
 
-    def _place(self, log: Log) -> int:
+    def _place(self, log: CalibrationLog) -> int:
         return len(self.prior) + self.loads.index(log.load.name)
 
-    def missing(self, log: Log, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def missing(self, log: CalibrationLog, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Forces (n, a), N or N m, that are missing in a log, and their derivatives (n, a, k + l) by u."""
         mass = np.full(len(log.moments.X), self.mass(log, u))
         g, by_numbers, by_mass = self.balance.terms(log.moments, self.numbers(u), mass)
@@ -184,22 +184,23 @@ def _depend(series: Sequence[np.ndarray], variance: float) -> float:
     return total
 
 
-def fit(balance: Balance, logs: Sequence[Log]) -> Fit:
+def fit(balance: CalibrationBalance, logs: Sequence[CalibrationLog]) -> CalibrationFit:
     """Numbers and loads by all logs."""
-    problem = Problem(balance, logs)
+    problem = CalibrationProblem(balance, logs)
     u = problem.solve()
     for _ in range(ROUNDS):
         problem.noise = problem.scatter(u)
         u = problem.solve(u)
     information = problem.information(u)
-    return Fit(u, np.linalg.inv(np.eye(problem.size) + information), information, problem.noise, problem.loads,
-               tuple(logs), problem.at_bound(u))
+    return CalibrationFit(u, np.linalg.inv(np.eye(problem.size) + information), information, problem.noise,
+                          problem.loads,
+                          tuple(logs), problem.at_bound(u))
 
 
-def left_out(balance: Balance, whole: Fit, place: int) -> tuple[Problem, np.ndarray]:
+def left_out(balance: CalibrationBalance, whole: CalibrationFit, place: int) -> tuple[CalibrationProblem, np.ndarray]:
     """The problem of one log, and the numbers u (k + l,) that the others give; a load that only it has is as stated."""
     others = [log for k, log in enumerate(whole.logs) if k != place]
-    problem, own = Problem(balance, others), Problem(balance, [whole.logs[place]])
+    problem, own = CalibrationProblem(balance, others), CalibrationProblem(balance, [whole.logs[place]])
     problem.noise = own.noise = whole.noise
     found = problem.solve()
     u, k = np.zeros(own.size), len(own.prior)
@@ -210,10 +211,10 @@ def left_out(balance: Balance, whole: Fit, place: int) -> tuple[Problem, np.ndar
     return own, u
 
 
-def weighed(problem: Problem, u: np.ndarray) -> tuple[float, float]:
+def weighed(problem: CalibrationProblem, u: np.ndarray) -> tuple[float, float]:
     """Mass, kg, that the one log of a problem asks for with numbers u (k + l,), and its scatter's deviation."""
     log = problem.logs[0]
-    free = replace(log, load=Load())
+    free = replace(log, load=KnownLoad())
     g, _, by_mass = problem.balance.terms(log.moments, problem.numbers(u), np.zeros(len(log.moments.X)))
     own, sigma = free.moments.counts, np.sqrt(log.moments.variance) * problem.noise
     y, s = (g / sigma)[own], (by_mass / sigma)[own]

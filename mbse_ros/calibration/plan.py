@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DescriptionError
 from ..machine.equations import missing_words
-from .balance import Balance, Moments
+from .balance import CalibrationBalance, Moments
 
 SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
 COARSE = (0.15, 0.5, 0.85)      # of the range of each coordinate, where there are more than two
@@ -32,7 +32,7 @@ ENDS = 0.03                     # of the stroke that poses keep clear of
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateMotion:
     """Motion of one ``cylinder``, or of each where it is '', slowly out and in at coordinates ``z`` (g,), where the
     pistons are at ``pistons`` (c,), m, with a ``load``, kg; ``rows`` (r, k): derivatives of the residuals by the errors
     of the numbers, in standard deviations."""
@@ -58,9 +58,9 @@ class Plan:
     """``poses``, one candidate each; ``sweeps``, one a cylinder; ``loaded``: the same with the load ``load``, kg;
     ``before`` and ``after`` (k,): standard deviations of the numbers ``keys``, SI."""
 
-    poses: tuple[Candidate, ...]
-    sweeps: tuple[Candidate, ...]
-    loaded: tuple[Candidate, ...]
+    poses: tuple[CandidateMotion, ...]
+    sweeps: tuple[CandidateMotion, ...]
+    loaded: tuple[CandidateMotion, ...]
     load: float
     keys: tuple[str, ...]
     before: np.ndarray
@@ -70,7 +70,7 @@ class Plan:
 class Planner:
     """Candidates of one machine."""
 
-    def __init__(self, balance: Balance) -> None:
+    def __init__(self, balance: CalibrationBalance) -> None:
         self.balance, self.machine = balance, balance.machine
         self.factor = self.machine.parameters.factor()
         actuated = self.machine.actuated
@@ -84,11 +84,11 @@ class Planner:
         near, reached = balance.solved(np.array(self.grid))
         self.near, self.grid = near, np.array(self.grid)[reached]
 
-    def candidates(self, loads: Iterable[float] = (0.0,)) -> list[Candidate]:
+    def candidates(self, loads: Iterable[float] = (0.0,)) -> list[CandidateMotion]:
         """Each cylinder at each pose of a grid that can be reached, with each load."""
         return [found for load in loads for k in range(len(self.grid)) for found in self.at(k, load)]
 
-    def at(self, k: int, load: float, share: float = SLOW) -> list[Candidate]:
+    def at(self, k: int, load: float, share: float = SLOW) -> list[CandidateMotion]:
         """Of each cylinder at pose k of the grid, at a share of its stroke in a second."""
         balance, machine, found = self.balance, self.machine, []
         stroke = machine.stroke[:, 1] - machine.stroke[:, 0]
@@ -100,7 +100,7 @@ class Planner:
                 return []
             _, J, _ = balance.terms(moments, machine.parameters.mean, np.full(2, load))
             rows = (J @ self.factor / np.sqrt(moments.variance)[:, :, None])[moments.counts]
-            found.append(Candidate(name, self.grid[k], pistons, load, rows))
+            found.append(CandidateMotion(name, self.grid[k], pistons, load, rows))
         return found
 
     def _moments(self, k: int, speeds: np.ndarray, load: float) -> tuple[Moments, np.ndarray]:
@@ -129,10 +129,10 @@ class Planner:
         return Moments(near, X, counts, variance, pistons.T, speeds, levers.T), pistons[:, 0]
 
 
-def choose(candidates: Sequence[Sequence[Candidate]], covariance: np.ndarray, fewest: int, most: int
-           ) -> tuple[list[Sequence[Candidate]], np.ndarray]:
+def choose(candidates: Sequence[Sequence[CandidateMotion]], covariance: np.ndarray, fewest: int, most: int
+           ) -> tuple[list[Sequence[CandidateMotion]], np.ndarray]:
     """Groups of candidates that add most, one after the other, and the covariance of the errors after them."""
-    chosen: list[Sequence[Candidate]] = []
+    chosen: list[Sequence[CandidateMotion]] = []
     left = [group for group in candidates if group]
     while left and len(chosen) < most:
         gains = [_whole(group).gain(covariance) for group in left]
@@ -144,13 +144,13 @@ def choose(candidates: Sequence[Sequence[Candidate]], covariance: np.ndarray, fe
     return chosen, covariance
 
 
-def _whole(group: Sequence[Candidate]) -> Candidate:
+def _whole(group: Sequence[CandidateMotion]) -> CandidateMotion:
     """The motion of all cylinders at one pose."""
     first = group[0]
-    return Candidate('', first.z, first.pistons, first.load, np.concatenate([item.rows for item in group]))
+    return CandidateMotion('', first.z, first.pistons, first.load, np.concatenate([item.rows for item in group]))
 
 
-def plan(balance: Balance) -> Plan:
+def plan(balance: CalibrationBalance) -> Plan:
     """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load. Raises
     DescriptionError where pressures are not measured."""
     machine = balance.machine
@@ -166,7 +166,7 @@ def plan(balance: Balance) -> Plan:
         own = [[item] for k in range(len(planner.grid)) for item in planner.at(k, 0.0, FAST) if item.cylinder == name]
         best, covariance = choose(own, covariance, 1, 1)
         sweeps += [item for group in best for item in group]
-    loaded: list[Sequence[Candidate]] = []
+    loaded: list[Sequence[CandidateMotion]] = []
     load = 0.0
     if machine.description.payload is not None:
         low, high = machine.payload_data.limits

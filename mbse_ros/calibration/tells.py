@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from .balance import Balance
-from .fit import Fit, Log, Problem
-from .plan import Candidate, Planner, choose
+from .balance import CalibrationBalance
+from .fit import CalibrationFit, CalibrationLog, CalibrationProblem
+from .plan import CandidateMotion, Planner, choose
 
 UNKNOWN = 'unknown'         # begins the name of an unknown load
 LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
@@ -21,7 +21,8 @@ WORTH = 0.2         # nats that a motion must add to be advised
 BLIND = 1e-9        # of the information of the prior: nothing depends on the number
 
 
-def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarray, correlation: np.ndarray
+def cannot_tell(balance: CalibrationBalance, fit: CalibrationFit, before: np.ndarray, after: np.ndarray,
+                correlation: np.ndarray
                 ) -> list[str]:
     """One line for each thing that the bags do not tell; deviations (k,) and correlation (k, k) of the numbers."""
     lines = _of_motion(balance, fit.logs) + _of_loads(fit.logs)
@@ -38,14 +39,14 @@ def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarra
     return lines
 
 
-def _bound(balance: Balance, fit: Fit, k: int) -> str:
+def _bound(balance: CalibrationBalance, fit: CalibrationFit, k: int) -> str:
     """Of number k, which would be beyond what a file may say."""
-    value = Problem(balance, fit.logs).numbers(fit.u)[k]
+    value = CalibrationProblem(balance, fit.logs).numbers(fit.u)[k]
     return (f'{balance.machine.parameters.names[k]} is at its bound, {value:g}: the bags ask for a number that it '
             'cannot be, so they do not determine it, or another number or the load is wrong')
 
 
-def _blind(balance: Balance, fit: Fit, k: int) -> bool:
+def _blind(balance: CalibrationBalance, fit: CalibrationFit, k: int) -> bool:
     """Whether nothing depends on number k."""
     F = balance.machine.parameters.factor()
     unit = np.linalg.solve(F, np.eye(len(F))[:, k])
@@ -54,7 +55,7 @@ def _blind(balance: Balance, fit: Fit, k: int) -> bool:
     return float(unit @ fit.information[:size, :size] @ unit) < BLIND
 
 
-def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
+def _of_motion(balance: CalibrationBalance, logs: Sequence[CalibrationLog]) -> list[str]:
     """Of cylinders that did not move, in one direction alone, or in one pose."""
     machine, lines = balance.machine, []
     for c, name in enumerate(machine.cylinders):
@@ -76,7 +77,8 @@ def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
     return lines
 
 
-def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray], c: int, out: bool) -> str:
+def _one_way(balance: CalibrationBalance, logs: Sequence[CalibrationLog], counts: Sequence[np.ndarray], c: int,
+             out: bool) -> str:
     """Of cylinder ``c``, which moved one way alone."""
     machine = balance.machine
     first = balance.names.index(f'pressure/{machine.volumes[0]}')
@@ -90,7 +92,7 @@ def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray]
             f'cannot be distinguished, nor friction and masses: {other} too')
 
 
-def _of_loads(logs: Sequence[Log]) -> list[str]:
+def _of_loads(logs: Sequence[CalibrationLog]) -> list[str]:
     """Of bags without a load, or with one that is not known."""
     lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are distinguished by '
              'other bags alone' for log in logs if log.load.name.startswith(UNKNOWN)]
@@ -100,7 +102,7 @@ def _of_loads(logs: Sequence[Log]) -> list[str]:
     return lines
 
 
-def advice(balance: Balance, fit: Fit) -> list[str]:
+def advice(balance: CalibrationBalance, fit: CalibrationFit) -> list[str]:
     """The motions that would add most to what the bags tell, and what they would tell of."""
     machine = balance.machine
     planner, size = Planner(balance), len(machine.parameters.names)
@@ -119,7 +121,7 @@ def advice(balance: Balance, fit: Fit) -> list[str]:
     return lines or ['more motion would add little: the rest takes better sensors, or numbers that are measured']
 
 
-def in_words(planner: Planner, item: Candidate, covariance: np.ndarray) -> str:
+def in_words(planner: Planner, item: CandidateMotion, covariance: np.ndarray) -> str:
     """A motion and what it would tell of most."""
     F, names = planner.factor, planner.machine.parameters.names
     before, after = (np.sqrt(np.einsum('ij,jk,ik->i', F, P, F)) for P in (covariance, item.after(covariance)))
@@ -129,7 +131,7 @@ def in_words(planner: Planner, item: Candidate, covariance: np.ndarray) -> str:
             f'to {after[k] / before[k]:.0%} of its deviation now')
 
 
-def pose_text(planner: Planner, item: Candidate) -> str:
+def pose_text(planner: Planner, item: CandidateMotion) -> str:
     """Where the pistons, and joints that no cylinder moves, are."""
     parts = [f'{name} {1e3 * value:.0f} mm' for name, value in zip(planner.machine.cylinders, item.pistons)]
     return ', '.join(parts)

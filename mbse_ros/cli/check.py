@@ -14,7 +14,7 @@ from rich.text import Text
 from ..description.coordinate_units import unit_of
 from ..description.explain import explain
 from ..description.load import describe
-from ..description.tables import Row, Section, show
+from ..description.tables import Section, TableRow, show
 from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
 from ..dynamics.model import Model, load_model
@@ -126,17 +126,17 @@ def machine_section(machine: Machine) -> Section:
     for k, (name, (low, high)) in enumerate(zip(machine.coordinates, machine.range)):
         unit = unit_of(machine.description, name)
         moved = 'moved by cylinders' if k in machine.actuated else 'moved by no cylinder'
-        rows.append(Row(name, f'{show(low, unit)} to {show(high, unit)}', moved))
+        rows.append(TableRow(name, f'{show(low, unit)} to {show(high, unit)}', moved))
     return Section('coordinates of the state', tuple(rows))
 
 
 def channel_section(machine: Machine) -> Section:
     """Channels of the sensors, as bags and topics have them, and the commands that the observer needs."""
     return Section('channels and commands', (
-        *(Row(channel.name, f'sensor {channel.sensor.name}', _noise(machine, channel))
+        *(TableRow(channel.name, f'sensor {channel.sensor.name}', _noise(machine, channel))
           for channel in machine.all_channels),
-        *(Row(name, 'command, V') for name in machine.commands),
-        *(Row(f'command/{name}', 'not needed', 'kind unknown: its flows are estimated')
+        *(TableRow(name, 'command, V') for name in machine.commands),
+        *(TableRow(f'command/{name}', 'not needed', 'kind unknown: its flows are estimated')
           for name in machine.unknown_valves)))
 
 
@@ -145,7 +145,7 @@ def source_sections(machine: Machine) -> list[Section]:
     used."""
     section = section_of(machine)
     found = [] if section is None else for_machine(section, machine).sources
-    rows = [Row(source.channel, f'{path_text(source.path)} of {source.topic}', f'stamp: {source.stamp}')
+    rows = [TableRow(source.channel, f'{path_text(source.path)} of {source.topic}', f'stamp: {source.stamp}')
             for source in found]
     return [Section('sources', tuple(rows))] if rows else []
 
@@ -154,8 +154,8 @@ def reach_section(machine: Machine, reach: Iterable[Reach]) -> Section:
     """What each cylinder moves over its stroke."""
     strokes = dict(zip(machine.cylinders, machine.stroke))
     return Section('reach, one cylinder at a time', tuple(
-        Row(item.cylinder, f'{show(strokes[item.cylinder][0], "m")} to {show(strokes[item.cylinder][1], "m")}',
-            ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach))
+        TableRow(item.cylinder, f'{show(strokes[item.cylinder][0], "m")} to {show(strokes[item.cylinder][1], "m")}',
+                 ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach))
 
 
 def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
@@ -188,12 +188,13 @@ def weighing_section(machine: Machine) -> Section:
     """Which equations of the force balance weigh a load, and to how many kg; what the others lack."""
     unweighed = why_unweighed(machine)
     if unweighed:
-        return Section('weighing', (Row('nothing weighs', unweighed),))
+        return Section('weighing', (TableRow('nothing weighs', unweighed),))
     found = mass_accuracy(machine)
-    rows = [Row(name, f'+- {kg:.3g} kg', '95 %, in a usual pose, by the errors that the file states or this package '
-                'assumes') for name, kg in found.each.items()]
-    rows += [Row('all together', f'+- {found.all:.3g} kg')] * (len(rows) > 1)
-    rows += [Row(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
+    rows = [TableRow(name, f'+- {kg:.3g} kg',
+                     '95 %, in a usual pose, by the errors that the file states or this package '
+                     'assumes') for name, kg in found.each.items()]
+    rows += [TableRow('all together', f'+- {found.all:.3g} kg')] * (len(rows) > 1)
+    rows += [TableRow(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
              for name, volumes in missing_pressures(machine).items()]
     return Section('weighing, by the equation of each cylinder', tuple(rows))
 
@@ -215,15 +216,15 @@ def equation_section(model: Model, coordinates: str) -> Section:
     """Counts of coordinates and constraints, and what was chosen."""
     count, g = len(model.names), model.degrees_of_freedom
     kind = coordinates.replace('_', '-') + ' coordinates'
-    rows = [Row('coordinates', str(count), kind),
-            Row('constraints', str(len(model.rows)),
-                f'{len(model.active)} that count' if model.redundant else 'none redundant'),
-            Row('degrees of freedom', str(g), 'moved by drivers alone' if g == 0 and model.system.driven else ''),
-            Row('independent coordinates', ', '.join(model.independent) or 'none',
-                f'condition {_condition(model):.3g} at the start (1 is best)' if g else '')]
-    rows += [Row('inputs', ', '.join(model.inputs))] if model.inputs else []
-    rows += [Row('redundant constraint', item.name, f'implied by {", ".join(item.depends_on)}' if item.depends_on
-                 else 'always true') for item in _redundant(model)]
+    rows = [TableRow('coordinates', str(count), kind),
+            TableRow('constraints', str(len(model.rows)),
+                     f'{len(model.active)} that count' if model.redundant else 'none redundant'),
+            TableRow('degrees of freedom', str(g), 'moved by drivers alone' if g == 0 and model.system.driven else ''),
+            TableRow('independent coordinates', ', '.join(model.independent) or 'none',
+                     f'condition {_condition(model):.3g} at the start (1 is best)' if g else '')]
+    rows += [TableRow('inputs', ', '.join(model.inputs))] if model.inputs else []
+    rows += [TableRow('redundant constraint', item.name, f'implied by {", ".join(item.depends_on)}' if item.depends_on
+                      else 'always true') for item in _redundant(model)]
     return Section('equations of motion', tuple(rows))
 
 
@@ -235,17 +236,17 @@ def start_section(model: Model) -> Section:
     listed = (named + others)[:_LONGEST]
     rows = [_value(model, name, start.q, start.qd) for name in listed]
     if len(listed) < len(model.names):
-        rows.append(Row('...', f'{len(model.names) - len(listed)} more'))
+        rows.append(TableRow('...', f'{len(model.names) - len(listed)} more'))
     energy = model.energy(start.q, start.qd)
-    rows.append(Row('energy', f'{energy.total:.7g} J', f'kinetic {energy.kinetic:.7g} J, potential '
+    rows.append(TableRow('energy', f'{energy.total:.7g} J', f'kinetic {energy.kinetic:.7g} J, potential '
                                                        f'{energy.potential:.7g} J'))
     return Section('assembled start', tuple(rows))
 
 
-def _value(model: Model, name: str, q: np.ndarray, qd: np.ndarray) -> Row:
+def _value(model: Model, name: str, q: np.ndarray, qd: np.ndarray) -> TableRow:
     i, unit = model.names.index(name), unit_of(model.description, name)
     moving = abs(qd[i]) > 1e-12
-    return Row(name, shown(q[i], unit), f'moving at {qd[i]:.7g} {unit or 1}/s' if moving else '')
+    return TableRow(name, shown(q[i], unit), f'moving at {qd[i]:.7g} {unit or 1}/s' if moving else '')
 
 
 def warnings(model: Model) -> Iterable[str]:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from ..bags.bag import decode, open_bag
 from ..bags.messages import stamp_of
-from ..bags.series import Series, read_payload
+from ..bags.series import RecordSeries, read_payload
 from ..bags.table import import_table
 from ..bags.topics import PAYLOAD
 from ..dynamics.model import load_model
@@ -116,7 +116,7 @@ def run_graph(console: Console, arguments: MachineArguments, folder: Path) -> Cp
     return meter
 
 
-def show(console: Console, payload: float, online: Series, estimate: Estimate, verdict: Agreement,
+def show(console: Console, payload: float, online: RecordSeries, estimate: Estimate, verdict: Agreement,
          cpu: CpuMeter, latency_ms: tuple[float, float]) -> None:
     """The table of the demo."""
     last = estimate.last.payload
@@ -208,7 +208,7 @@ class Agreement:
                 f'{self.only_online} only online, {self.only_offline} only offline')
 
 
-def agreement(online: Series, estimate: Estimate) -> Agreement:
+def agreement(online: RecordSeries, estimate: Estimate) -> Agreement:
     """Compare all payload messages; a mass that is not known yet equals another that is not."""
     ours = dict(zip(estimate.stamps_ns.tolist(), estimate.states.mass.tolist()))
     theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))

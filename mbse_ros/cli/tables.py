@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.analysis.sight import Motion
+from ..estimators.filters.analysis.sight import SampledMotion
 from ..resources import regular
 
 OPTION = '--trajectory'
@@ -38,7 +38,7 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     return rows[0], np.array(rows[1:], dtype=float).reshape(-1, len(rows[0]))
 
 
-def read_trajectory(path: Path, model: Model) -> Motion:
+def read_trajectory(path: Path, model: Model) -> SampledMotion:
     """Motion by the columns ``t``, ``<coordinate>`` and ``<coordinate>_dot`` of the independent coordinates, SI, a unit
     behind a blank; the other coordinates follow by the constraints. Raises SettingError, PositionProblemError."""
     columns = _columns(path)
@@ -58,7 +58,7 @@ def read_trajectory(path: Path, model: Model) -> Motion:
         q = partition.position(row[:g], q, row[-1])
         qs.append(q)
         qds.append(partition.velocity(q, row[g:2 * g], row[-1]))
-    return Motion(np.array(qs), np.array(qds), t, dt)
+    return SampledMotion(np.array(qs), np.array(qds), t, dt)
 
 
 def _columns(path: Path) -> dict[str, np.ndarray]:

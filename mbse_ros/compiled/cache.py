@@ -189,7 +189,7 @@ def code_identity(*rooms: str) -> str:
     return digest.hexdigest()
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file of the cache: time of its last use, s, size in bytes."""
 
     used: float
@@ -213,7 +213,7 @@ def cache_limit() -> int:
     return round(limit * MB)
 
 
-def entries(folder: Path, now: float) -> list[Entry]:
+def entries(folder: Path, now: float) -> list[CacheEntry]:
     """Files of the cache, those first that were not used for longest; others' files are none of ours."""
     found = []
     with suppress(OSError), os.scandir(folder) as files:
@@ -223,7 +223,7 @@ def entries(folder: Path, now: float) -> list[Entry]:
             with suppress(OSError):     # another process has just removed it
                 status = file.stat(follow_symlinks=False)
                 used = status.st_mtime if status.st_mtime <= now + IN_USE else 0.0      # the clock was wrong then
-                found.append(Entry(used, status.st_size, folder / file.name))
+                found.append(CacheEntry(used, status.st_size, folder / file.name))
     return sorted(found)
 
 

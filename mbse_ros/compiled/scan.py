@@ -14,7 +14,7 @@ from ..errors import DivergenceError
 from .compiler import build
 from .dense import DOUBLE, checked, dense, fitted
 from .iterated import Iterated, Step, shapes_of
-from .scan_blocks import Arguments, Block, BlocksC, BlocksVm, library_of
+from .scan_blocks import Arguments, BlocksC, BlocksVm, StepBlock, library_of
 
 NAME = 'mbse_step'
 
@@ -88,7 +88,7 @@ class Scan:
                 x = block.x_end
             x_out[...] = x
 
-    def _step(self, x: Any, us: np.ndarray, p: Any, start: int) -> Block:
+    def _step(self, x: Any, us: np.ndarray, p: Any, start: int) -> StepBlock:
         """The block of the length of ``us``, after it ran; ``start`` is the number of its first step."""
         block = self._blocks[len(us)]
         block.x[...] = fitted(x, self._x_shape, 'x0')

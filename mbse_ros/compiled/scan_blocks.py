@@ -66,7 +66,7 @@ CASADI_SYMBOL_EXPORT long long mbse_run_while(const mbse_scan *s, long long ever
 
 
 @dataclass(frozen=True)
-class Block:
+class StepBlock:
     """``n`` steps: fill ``x`` (nx,), ``us`` (n, nu) and ``p`` (any shape (np,) can be written to), then ``run()``.
 
     ``run`` gives 0, or the number from 1 of the step that failed, and leaves ``x_end`` (nx,) and ``ys`` (n, ny). To
@@ -88,7 +88,7 @@ class Arguments(ctypes.Structure):
                 ('x', ctypes.c_void_p), ('w', ctypes.c_void_p), ('iw', ctypes.c_void_p), ('mem', ctypes.c_int)]
 
 
-class BlocksC(dict[int, Block]):
+class BlocksC(dict[int, StepBlock]):
     """Block of each length up to ``longest``, made when first asked for; all share their buffers.
 
     The interpreter lock is kept during a short block, which takes less than to give it away, and given to other threads
@@ -109,12 +109,12 @@ class BlocksC(dict[int, Block]):
         self._x, self._p, self._w = (np.zeros(size) for size in (2 * self._nx, shapes.numel_in(2), w))
         self._iw = np.zeros(iw, np.int64)
 
-    def __missing__(self, n: int) -> Block:
+    def __missing__(self, n: int) -> StepBlock:
         addresses = (a.ctypes.data for a in (self._us, self._p, self._ys, self._x, self._w, self._iw))
         call = self._run if n < LONG else self._run_freely
         run = partial(call, ctypes.byref(Arguments(n, *addresses, self._memory)))
         x = self._x[:self._nx]
-        self[n] = Block(x, self._us[:n], self._p, x, self._ys[:n], run)
+        self[n] = StepBlock(x, self._us[:n], self._p, x, self._ys[:n], run)
         return self[n]
 
 
@@ -135,7 +135,7 @@ def _sizes(step: Step) -> str:
     return ''.join(f'#define {name} {value}\n' for name, value in sizes.items())
 
 
-class BlocksVm(dict[int, Block]):
+class BlocksVm(dict[int, StepBlock]):
     """Block of each length up to ``longest``, made when first asked for: a function of so many steps, or a loop."""
 
     longest = 64
@@ -144,12 +144,12 @@ class BlocksVm(dict[int, Block]):
         super().__init__()
         self._step = step
 
-    def __missing__(self, n: int) -> Block:
+    def __missing__(self, n: int) -> StepBlock:
         shapes = shapes_of(self._step)
         x, us, p = (np.zeros((rows, shapes.numel_in(i))) for i, rows in enumerate((1, n, n)))
         xs, ys = (np.zeros((n, shapes.numel_out(i))) for i in range(2))
         make = self._looped if isinstance(self._step, Iterated) else self._mapped
-        self[n] = Block(x[0], us, p, xs[-1], ys, make(n, x, us, p, xs, ys))
+        self[n] = StepBlock(x[0], us, p, xs[-1], ys, make(n, x, us, p, xs, ys))
         return self[n]
 
     def _mapped(self, n: int, *arrays: np.ndarray) -> Callable[[], int]:

@@ -24,7 +24,7 @@ from .model import (
     fingerprint,
     sensor_unit,
 )
-from .tables import Row, Section, relative, row, show, vector_text
+from .tables import Section, TableRow, relative, row, show, vector_text
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
 _COORDINATES = {'natural': 'natural coordinates: x and y of the points',
@@ -44,10 +44,10 @@ _VALVE = {'nominal_flow': 'm^3/s', 'nominal_pressure': 'Pa', 'nominal_command': 
 def explain(mechanism: MechanismDescription) -> list[Section]:
     """Tables of all that was understood, with units and standard deviations."""
     sections = [_summary(mechanism), Section('parameters', tuple(
-        Row(name, _number(item), item.text or item.source) for name, item in mechanism.parameters.items()))]
+        TableRow(name, _number(item), item.text or item.source) for name, item in mechanism.parameters.items()))]
     sections += [Section(f'body {name}', tuple(_body(mechanism, body))) for name, body in mechanism.bodies.items()]
     sections += [
-        Section('from the URDF', tuple(Row(about, text) for about, text in mechanism.remarks.items())),
+        Section('from the URDF', tuple(TableRow(about, text) for about, text in mechanism.remarks.items())),
         Section('joints', tuple(_joint(joint) for joint in mechanism.joints.values())),
         Section('named coordinates', tuple(_coordinate(mechanism, item) for item in mechanism.coordinates.values())),
         Section('start', tuple(_initial(mechanism))),
@@ -58,7 +58,8 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
         Section('uncertain numbers (1 sigma)', tuple(
-            Row(key, f'{item.value:.7g} +- {item.stddev:.4g}', f'SI; {relative(item)}' + '; assumed' * is_assumed(item))
+            TableRow(key, f'{item.value:.7g} +- {item.stddev:.4g}',
+                     f'SI; {relative(item)}' + '; assumed' * is_assumed(item))
             for key, item in uncertain(mechanism).items()))]
     return [section for section in sections if section.rows]
 
@@ -70,39 +71,41 @@ def _number(item: Scalar) -> str:
 def _summary(mechanism: MechanismDescription) -> Section:
     planar = mechanism.dimension == 2
     masses = Scalar(sum(body.mass.value for body in mechanism.bodies.values()))
-    rows = [Row('name', mechanism.name, mechanism.source),
-            Row('fingerprint', fingerprint(mechanism), 'in each message of the graph'),
-            Row('dimension', str(mechanism.dimension), 'a plane: x to the right, y up' if planar else 'space: z up'),
-            Row('coordinates', mechanism.coordinate_type, _COORDINATES[mechanism.coordinate_type]),
-            Row('independent', ', '.join(mechanism.independent) or 'auto',
-                '' if mechanism.independent else 'chosen where they determine the motion best'),
-            Row('gravity', vector_text(mechanism.gravity, 'm/s^2')),
-            Row('bodies', str(len(mechanism.bodies)), f'{show(masses, "kg")} in all')]
-    rows += [Row(f'{GROUND}.{name}', vector_text(point, 'm'), 'fixed to the ground')
+    rows = [TableRow('name', mechanism.name, mechanism.source),
+            TableRow('fingerprint', fingerprint(mechanism), 'in each message of the graph'),
+            TableRow('dimension', str(mechanism.dimension),
+                     'a plane: x to the right, y up' if planar else 'space: z up'),
+            TableRow('coordinates', mechanism.coordinate_type, _COORDINATES[mechanism.coordinate_type]),
+            TableRow('independent', ', '.join(mechanism.independent) or 'auto',
+                     '' if mechanism.independent else 'chosen where they determine the motion best'),
+            TableRow('gravity', vector_text(mechanism.gravity, 'm/s^2')),
+            TableRow('bodies', str(len(mechanism.bodies)), f'{show(masses, "kg")} in all')]
+    rows += [TableRow(f'{GROUND}.{name}', vector_text(point, 'm'), 'fixed to the ground')
              for name, point in mechanism.ground.items()]
     what = 'machine' if mechanism.cylinders else 'mechanism'
     return Section(f'{what} {mechanism.name}', tuple(rows))
 
 
-def _body(mechanism: MechanismDescription, body: Body) -> Iterable[Row]:
-    yield Row('mass', show(body.mass, 'kg'), body.mass.text or body.mass.source)
+def _body(mechanism: MechanismDescription, body: Body) -> Iterable[TableRow]:
+    yield TableRow('mass', show(body.mass, 'kg'), body.mass.text or body.mass.source)
     if body.uniform:
         first, second, *_ = body.points
-        yield Row('centre of mass, inertia', 'of a uniform slender rod', f'from {first} to {second}')
+        yield TableRow('centre of mass, inertia', 'of a uniform slender rod', f'from {first} to {second}')
     else:
-        yield Row('centre of mass', vector_text(body.center_of_mass, 'm'), 'in the frame of the body')
+        yield TableRow('centre of mass', vector_text(body.center_of_mass, 'm'), 'in the frame of the body')
         for name, moment in zip(_MOMENTS if mechanism.dimension == 3 else ('',), body.inertia):
             if moment is not MISSING:
-                yield Row(f'inertia {name}'.strip(), show(moment, 'kg*m^2'), 'about the centre of mass')
+                yield TableRow(f'inertia {name}'.strip(), show(moment, 'kg*m^2'), 'about the centre of mass')
     for name, point in body.points.items():
-        yield Row(f'point {name}', vector_text(point, 'm'), ', '.join(item.text for item in point if item.text))
-    yield Row('frame at the start', vector_text(tuple(map(Scalar, body.position)), 'm'), 'a guess, before the assembly')
+        yield TableRow(f'point {name}', vector_text(point, 'm'), ', '.join(item.text for item in point if item.text))
+    yield TableRow('frame at the start', vector_text(tuple(map(Scalar, body.position)), 'm'),
+                   'a guess, before the assembly')
 
 
-def _joint(joint: Joint) -> Row:
+def _joint(joint: Joint) -> TableRow:
     place = f'{joint.parent} to {joint.child}'
     if joint.length is not None:
-        return Row(joint.name, f'rod without mass, {show(joint.length, "m")}', place)
+        return TableRow(joint.name, f'rod without mass, {show(joint.length, "m")}', place)
     axis = f' ({", ".join(f"{item:g}" for item in joint.axis)})' if joint.axis else ''
     words = {'revolute': 'about', 'prismatic': 'along', 'slot': 'pin in a slot along', 'cylindrical': 'about and along',
              'universal': 'cross with the arm'}
@@ -111,10 +114,10 @@ def _joint(joint: Joint) -> Row:
     if joint.limits:
         unit = 'rad' if joint.type == 'revolute' else 'm'
         note += ', from {} to {}'.format(*(show(limit, unit) for limit in joint.limits))
-    return Row(joint.name, f'{joint.type} {words[joint.type]}{axis}' if axis else joint.type, place + note)
+    return TableRow(joint.name, f'{joint.type} {words[joint.type]}{axis}' if axis else joint.type, place + note)
 
 
-def _coordinate(mechanism: MechanismDescription, item: Coordinate) -> Row:
+def _coordinate(mechanism: MechanismDescription, item: Coordinate) -> TableRow:
     if item.kind == 'angle':
         relation = 'relative to ' + item.bodies[0] if len(item.bodies) == 2 else 'absolute, from x'
         text = f'angle of {item.bodies[-1]}', f'{relation}, counter-clockwise'
@@ -127,44 +130,45 @@ def _coordinate(mechanism: MechanismDescription, item: Coordinate) -> Row:
         text = f'distance of {item.points[0]} and {item.points[1]}', ''
     else:
         text = f'{"xyz"[item.component]} of {item.points[0]}', ''
-    return Row(item.name, text[0], text[1])
+    return TableRow(item.name, text[0], text[1])
 
 
 def _unit(mechanism: MechanismDescription, coordinate: str) -> str:
     return unit_of(mechanism.coordinates[coordinate], mechanism.joints)
 
 
-def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
+def _initial(mechanism: MechanismDescription) -> Iterable[TableRow]:
     for name, item in mechanism.initial.position.items():
-        yield Row(name, show(item, _unit(mechanism, name)), 'position')
+        yield TableRow(name, show(item, _unit(mechanism, name)), 'position')
     for name, item in mechanism.initial.velocity.items():
-        yield Row(name, show(item, RATES[_unit(mechanism, name)]), 'velocity')
+        yield TableRow(name, show(item, RATES[_unit(mechanism, name)]), 'velocity')
 
 
-def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
+def _spring(mechanism: MechanismDescription, item: Spring) -> TableRow:
     where = f'on {item.coordinate}' if item.points is None else f'{item.points[0]} to {item.points[1]}'
     units = _SPRINGS[_unit(mechanism, item.coordinate) if item.coordinate else 'm']
     stiffness, free, damping = map(show, (item.stiffness, item.free, item.damping), units)
-    return Row(item.name, f'stiffness {stiffness}, damping {damping}', f'{where}, without force at {free}')
+    return TableRow(item.name, f'stiffness {stiffness}, damping {damping}', f'{where}, without force at {free}')
 
 
-def _force(mechanism: MechanismDescription, item: Force) -> Row:
+def _force(mechanism: MechanismDescription, item: Force) -> TableRow:
     where = (f'on coordinate {item.coordinate}' if item.coordinate else f'torque on {item.body}' if item.body
              else f'at {item.point}')
     if item.direction:
         where += f' along ({", ".join(f"{part:g}" for part in item.direction)})'
     unit = 'N' if item.point else FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
     if item.input:
-        return Row(item.name, f'input {item.input}, {unit}', where)
-    return Row(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
+        return TableRow(item.name, f'input {item.input}, {unit}', where)
+    return TableRow(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
 
 
-def _driver(mechanism: MechanismDescription, item: Driver) -> Row:
+def _driver(mechanism: MechanismDescription, item: Driver) -> TableRow:
     times = f', times {item.factor:.7g}' if item.factor != 1.0 else ''
-    return Row(item.name, f'{item.coordinate} = {item.motion}', f'{_unit(mechanism, item.coordinate)}, t in s{times}')
+    return TableRow(item.name, f'{item.coordinate} = {item.motion}',
+                    f'{_unit(mechanism, item.coordinate)}, t in s{times}')
 
 
-def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
+def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:
     on = (item.volume or item.axis or item.coordinate or item.driver
           or (item.body if not item.points else ' and '.join(map(str, item.points))))
     coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
@@ -177,14 +181,14 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     notes += ['wraps at half a turn'] * item.wraps
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     axes = f', {len(item.axes)} axes' if item.axes else ''
-    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
+    return TableRow(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 
 
-def _levels(mechanism: MechanismDescription) -> Iterable[Row]:
+def _levels(mechanism: MechanismDescription) -> Iterable[TableRow]:
     for name, parts in mechanism.modules.items():
-        yield Row(name, ', '.join(parts), 'module')
+        yield TableRow(name, ', '.join(parts), 'module')
     for number, level in enumerate(mechanism.levels, 1):
-        yield Row(f'level {number}', ', '.join(level.modules) or 'all joints that are left')
+        yield TableRow(f'level {number}', ', '.join(level.modules) or 'all joints that are left')
 
 
 def machine_sections(machine: MechanismDescription) -> list[Section]:
@@ -198,7 +202,7 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
         place = machine.payload.point or vector_text(machine.payload.center, 'm')
         hangs, turns = machine.payload.hanging, machine.payload.gyration_radius
         what = 'hangs and swings below' if hangs else 'of extent, its centre at' if turns else 'a point mass at'
-        rows.append(Row('payload', f'{low:g} to {high:g} kg', f'{what} {place} of {machine.payload.body}'))
+        rows.append(TableRow('payload', f'{low:g} to {high:g} kg', f'{what} {place} of {machine.payload.body}'))
         rows += [row(name, value, 'm') for name, value in (('hanging', hangs), ('gyration radius', turns)) if value]
     if machine.base is not None:
         rows += [row(f'base {name}', getattr(machine.base, name), 'rad') for name in ('roll', 'pitch')]
@@ -206,22 +210,22 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
     return [*sections, Section('payload and base', tuple(rows))]
 
 
-def _support(support: Support | None) -> Iterable[Row]:
+def _support(support: Support | None) -> Iterable[TableRow]:
     if support is not None:
         corners = ', '.join(f'({x:g}, {y:g})' for x, y in support.corners)
-        yield Row('support', f'{len(support.corners)} corners', f'{corners} m, at z = {support.height:g} m')
+        yield TableRow('support', f'{len(support.corners)} corners', f'{corners} m, at z = {support.height:g} m')
         if support.mass:
             center = ', '.join(f'{value:g}' for value in support.center_of_mass)
-            yield Row('mass of the support', show(support.mass, 'kg'), f'at ({center}) m')
+            yield TableRow('mass of the support', show(support.mass, 'kg'), f'at ({center}) m')
 
 
-def _cylinder(cylinder: Cylinder) -> Iterable[Row]:
+def _cylinder(cylinder: Cylinder) -> Iterable[TableRow]:
     closed, stroke = cylinder.closed_length.value, cylinder.stroke.value
-    yield Row('pins', f'{cylinder.base} to {cylinder.rod_eye}',
-              f'{cylinder.count} side by side; numbers are of one, areas of all' if cylinder.count > 1 else '')
+    yield TableRow('pins', f'{cylinder.base} to {cylinder.rod_eye}',
+                   f'{cylinder.count} side by side; numbers are of one, areas of all' if cylinder.count > 1 else '')
     for name in ('bore', 'rod', 'closed_length', 'stroke'):
         yield row(name, getattr(cylinder, name), 'm')
-    yield Row('length', f'{show(closed, "m")} to {show(closed + stroke, "m")}', 'pin to pin')
+    yield TableRow('length', f'{show(closed, "m")} to {show(closed + stroke, "m")}', 'pin to pin')
     yield row('piston area', cylinder.piston_area, 'm^2')
     yield row('rod side area', cylinder.rod_area, 'm^2')
     for name in ('barrel_mass', 'rod_mass'):
@@ -234,18 +238,18 @@ def _cylinder(cylinder: Cylinder) -> Iterable[Row]:
         yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)
 
 
-def _hydraulics(machine: MechanismDescription, circuit: Hydraulics) -> Iterable[Row]:
+def _hydraulics(machine: MechanismDescription, circuit: Hydraulics) -> Iterable[TableRow]:
     yield row('oil bulk modulus', circuit.oil_bulk_modulus, 'Pa')
     for name, pressure in circuit.supplies.items():
         yield row(f'supply {name}', pressure, 'Pa')
     for name, volume in circuit.volumes.items():
         low, high = volume_range(machine, volume)
-        yield Row(f'volume {name}', f'{show(low, "m^3")} to {show(high, "m^3")}',
-                  'chambers ' + ', '.join('.'.join(chamber) for chamber in volume.chambers))
+        yield TableRow(f'volume {name}', f'{show(low, "m^3")} to {show(high, "m^3")}',
+                       'chambers ' + ', '.join('.'.join(chamber) for chamber in volume.chambers))
         yield row(f'volume {name} cylinder bulk modulus', volume.cylinder_bulk_modulus, 'Pa')
         for index, hose in enumerate(volume.hoses):
-            yield Row(f'volume {name} hose {index}', show(hose.volume, 'm^3'),
-                      f'bulk modulus {show(hose.bulk_modulus, "Pa")}')
+            yield TableRow(f'volume {name} hose {index}', show(hose.volume, 'm^3'),
+                           f'bulk modulus {show(hose.bulk_modulus, "Pa")}')
     for name, valve in circuit.valves.items():
         yield from _valve(name, valve)
 
@@ -259,9 +263,9 @@ def volume_range(machine: MechanismDescription, volume: Volume) -> tuple[float, 
     return hoses, hoses + sum(sizes)
 
 
-def _valve(name: str, valve: Valve) -> Iterable[Row]:
+def _valve(name: str, valve: Valve) -> Iterable[TableRow]:
     supply = f'pump {valve.pump}, tank {valve.tank}, ' if valve.pump else ''
-    yield Row(f'valve {name}', valve.kind, f'{supply}a {valve.a}, b {valve.b}')
+    yield TableRow(f'valve {name}', valve.kind, f'{supply}a {valve.a}, b {valve.b}')
     for key, unit in _VALVE.items():
         number = getattr(valve, key)
         if number is not None:

@@ -21,7 +21,7 @@ from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
 from .language.document import read_document
 from .language.entry import Entry
-from .language.quantity import Kind, not_negative
+from .language.quantity import ValueKind, not_negative
 from .language.references import References, read_sketch
 from .language.scalar import Numbers
 from .machine_parts import NO_HYDRAULICS, Cylinder
@@ -41,7 +41,7 @@ from .sections.load_hydraulics import read_cylinders, read_hydraulics
 from .sections.load_payload import read_base, read_payload
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
-from .start import Guess, place_bodies
+from .start import FrameGuess, place_bodies
 
 if TYPE_CHECKING:
     from .robots.urdf import Robot
@@ -197,7 +197,7 @@ def _structure(parts: dict[str, Entry], references: References) -> Robot | None:
     if 'points' in parts:
         read_sketch(parts['points'], references)
     robot: Robot | None = None
-    guesses: dict[str, Guess] = {}
+    guesses: dict[str, FrameGuess] = {}
     if 'urdf' in parts:
         sketched = set(references.ground)
         robot = read_robot(parts['urdf'], references, _needed(parts))
@@ -281,7 +281,7 @@ def _gravity(entry: Entry, references: References) -> Vector:
     inner = entry.value.get('value') if isinstance(entry.value, dict) else entry.value
     size = references.dimension
     if isinstance(inner, list):
-        return references.numbers.vector(entry, Kind('m/s^2', -_GRAVITY, _GRAVITY), size)
+        return references.numbers.vector(entry, ValueKind('m/s^2', -_GRAVITY, _GRAVITY), size)
     down = references.numbers.scalar(entry, not_negative('m/s^2', _GRAVITY))
     return (ZERO,) * (size - 1) + (replace(down, value=0.0 - down.value, factor=-down.factor,
                                            key=f'{entry.key}[{size - 1}]'),)

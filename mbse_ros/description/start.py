@@ -18,7 +18,7 @@ Pose = tuple[np.ndarray, np.ndarray]   # rotation (d, d), position (d,) m
 
 
 @dataclass(frozen=True)
-class Guess:
+class FrameGuess:
     """What the file itself says of a body's frame: ``anchor`` is a point in the frame and its place outside, m."""
 
     position: np.ndarray | None = None
@@ -51,7 +51,7 @@ def rpy_rotation(rpy: tuple[float, ...]) -> np.ndarray:
             @ axis_rotation((1.0, 0.0, 0.0), roll))
 
 
-def place_bodies(file: str, references: References, guesses: Mapping[str, Guess],
+def place_bodies(file: str, references: References, guesses: Mapping[str, FrameGuess],
                  starts: Mapping[str, float]) -> dict[str, Body]:
     """The bodies with position and rotation; ``starts`` are the joints' own (rad or m).
 
@@ -81,7 +81,7 @@ def place_bodies(file: str, references: References, guesses: Mapping[str, Guess]
             for name, body in references.bodies.items()}
 
 
-def _walked(references: References, guesses: Mapping[str, Guess], starts: Mapping[str, float],
+def _walked(references: References, guesses: Mapping[str, FrameGuess], starts: Mapping[str, float],
             poses: Mapping[str, Pose], waiting: list[str]) -> tuple[str, Pose | None]:
     """The first waiting body that a joint ties to a placed one."""
     for joint in references.joints.values():
@@ -96,7 +96,7 @@ def _walked(references: References, guesses: Mapping[str, Guess], starts: Mappin
     return '', None
 
 
-def _across(references: References, joint: Joint, guess: Guess, start: float, poses: Mapping[str, Pose],
+def _across(references: References, joint: Joint, guess: FrameGuess, start: float, poses: Mapping[str, Pose],
             forward: bool) -> Pose:
     """Pose of the body at the other end of a joint."""
     turned, moved = _joint_motion(joint, start, references.planar)
@@ -117,7 +117,7 @@ def _joint_motion(joint: Joint, start: float, planar: bool) -> tuple[np.ndarray,
     return fixed, start * np.array(joint.axis) if slides else np.zeros(len(fixed))
 
 
-def _settled(guess: Guess, anchor: tuple[np.ndarray, np.ndarray], rotation: np.ndarray) -> Pose:
+def _settled(guess: FrameGuess, anchor: tuple[np.ndarray, np.ndarray], rotation: np.ndarray) -> Pose:
     """Pose by what the file says first, by the joint's point second."""
     rotation = rotation if guess.rotation is None else guess.rotation
     if guess.position is not None:

@@ -14,7 +14,7 @@ _SHOWN = {'m': (1e3, 'mm'), 'rad': (180.0 / math.pi, 'deg'), 'm^2': (1e4, 'cm^2'
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of a table: name, value with unit, and what else there is to say."""
 
     name: str
@@ -27,7 +27,7 @@ class Section:
     """One table."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 def show(number: Scalar | float, unit: str) -> str:
@@ -38,9 +38,9 @@ def show(number: Scalar | float, unit: str) -> str:
     return f'{number.value * factor:.7g}{spread} {name}'.strip()
 
 
-def row(name: str, number: Scalar | float, unit: str, note: str = '') -> Row:
+def row(name: str, number: Scalar | float, unit: str, note: str = '') -> TableRow:
     """A line of one number; the note is its source where there is no other."""
-    return Row(name, show(number, unit), note or getattr(number, 'text', '') or getattr(number, 'source', ''))
+    return TableRow(name, show(number, unit), note or getattr(number, 'text', '') or getattr(number, 'source', ''))
 
 
 def vector_text(vector: Vector, unit: str) -> str:

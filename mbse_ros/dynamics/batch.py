@@ -19,7 +19,7 @@ from .integrators import COMPILED
 from .integrators.fixed_step import Scheme, stepped
 from .integrators.point import Field, Point
 from .integrators.stretch import Begin, Rule, affordable_step, step_inputs, stretch_function
-from .integrators.task import Record, Task
+from .integrators.task import MotionRecord, MotionTask
 from .model import Model, State
 from .motion import step_count
 from .partitioned import Partitioned
@@ -140,7 +140,7 @@ class _Runner:
         """Run ``i`` into ``kept`` (k, 2n): the steps made, and what ended it early."""
         model = self.model.with_parameters(np.array(parameters, dtype=float))
         try:
-            run = _Run(self, i, model, start_of(model, z, zd), kept)
+            run = _BatchRun(self, i, model, start_of(model, z, zd), kept)
         except MbseError as error:
             return 0, error
         try:
@@ -155,7 +155,7 @@ class _Runner:
         return run.k - 1, None
 
 
-class _Run:
+class _BatchRun:
     """A run with ``k`` the number of its next step, 0 the start: steps in C, and one by one in the manner of ``march``
     where something has to be decided."""
 
@@ -166,8 +166,8 @@ class _Run:
         self._partition, self._rule, self._inputs = model.partition(), runner.first, runner.rows(self._given, 0.0)
         g = len(self._partition.independent)
         self._x = np.concatenate([start.q, start.qd, np.zeros(len(start.q) + 2 * g * g + 1)])
-        self.task = Task(model, start, runner.times, runner.dt, runner.name,
-                         None if self._given is None or not model.inputs else self._given_now)
+        self.task = MotionTask(model, start, runner.times, runner.dt, runner.name,
+                               None if self._given is None or not model.inputs else self._given_now)
         self._field: Field | None = None
         self._settled = True        # the distance from a dead point is known
 
@@ -211,7 +211,7 @@ class _Run:
         q, qd = self._x[:n].copy(), self._x[n:2 * n].copy()
         if self._field is None:
             self.task = replace(self.task, start=State(q, qd, float(times[max(self.k - 1, 0)])))
-            self._field = Field(self.task, Record.of(self._model, times[:1]))
+            self._field = Field(self.task, MotionRecord.of(self._model, times[:1]))
         choice = self._field.choice
         point = self._field.restart(q, qd, float(times[max(self.k - 1, 0)]))
         if self.k:

@@ -15,7 +15,7 @@ Function = Callable[[np.ndarray], np.ndarray]       # times (k,), s -> values (k
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """An input at ``times`` (m,), s, ascending, with straight lines between; ``values`` (1 or runs, m)."""
 
     times: np.ndarray
@@ -27,7 +27,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Curve:
+class InputCurve:
     """An input as a function of time, the same in all runs."""
 
     name: str
@@ -54,7 +54,7 @@ class Forcing:
     """
 
     names: tuple[str, ...]
-    series: Mapping[str, Table | Curve]
+    series: Mapping[str, InputTable | InputCurve]
     intensities: Mapping[str, float]
     seed: int = 1
 
@@ -94,13 +94,13 @@ class RunForcing:
 
 
 def series_of(inputs: Mapping[str, object], times: object, span: tuple[float, float], runs: int | None
-              ) -> dict[str, Table | Curve]:
+              ) -> dict[str, InputTable | InputCurve]:
     """Inputs by name: numbers, functions of time, or arrays (m,) or (runs, m) at ``times`` (m,), which hold the span.
 
     Raises SettingError.
     """
     at = _times(times, span)
-    return {name: Curve(name, values) if callable(values) else _table(name, values, at, span, runs)
+    return {name: InputCurve(name, values) if callable(values) else _table(name, values, at, span, runs)
             for name, values in inputs.items()}
 
 
@@ -120,7 +120,7 @@ def _times(times: object, span: tuple[float, float]) -> np.ndarray | None:
     return at
 
 
-def _table(name: str, values: object, at: np.ndarray | None, span: tuple[float, float], runs: int | None) -> Table:
+def _table(name: str, values: object, at: np.ndarray | None, span: tuple[float, float], runs: int | None) -> InputTable:
     size = 'm' if at is None else str(len(at))
     expected = f'a number, a function of time, or an array ({size},) or ({runs or "runs"}, {size}) of finite numbers'
     try:
@@ -130,12 +130,12 @@ def _table(name: str, values: object, at: np.ndarray | None, span: tuple[float, 
     if not np.isfinite(array).all():
         raise SettingError(f'inputs[{name!r}]', 'not finite', expected)
     if array.ndim == 0:
-        return Table(np.array([span[0]]), array.reshape(1, 1))
+        return InputTable(np.array([span[0]]), array.reshape(1, 1))
     if at is None:
         raise SettingError('input_times', None, f'the times (m,), s, of inputs[{name!r}] {array.shape}')
     if array.ndim > 2 or array.shape[-1] != len(at) or array.ndim == 2 and len(array) not in (1, runs or len(array)):
         raise SettingError(f'inputs[{name!r}]', array.shape, expected)
-    return Table(at, np.ascontiguousarray(array.reshape(-1, len(at))))
+    return InputTable(at, np.ascontiguousarray(array.reshape(-1, len(at))))
 
 
 def check_intensities(intensities: Mapping[str, float], known: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import MbseError, SettingError, check_choice
 from .integrators import INTEGRATORS
-from .integrators.task import Inputs, Record, Task
+from .integrators.task import Inputs, MotionRecord, MotionTask
 from .model import Model, State
 from .observation import observe
 from .singular import check_regular
@@ -91,7 +91,7 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     first = model.start if start is None else start
     check_regular(model, first)
     times = first.t + dt * np.arange(step_count(duration, dt) + 1)
-    task, record = Task(model, first, times, dt, scheme, inputs, independent), Record.of(model, times)
+    task, record = MotionTask(model, first, times, dt, scheme, inputs, independent), MotionRecord.of(model, times)
     failure = None
     known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
     if not set(options) <= set(known):
@@ -115,7 +115,7 @@ def step_count(duration: float, dt: float) -> int:
     return steps
 
 
-def _motion(model: Model, record: Record, failure: MbseError | None) -> Motion:
+def _motion(model: Model, record: MotionRecord, failure: MbseError | None) -> Motion:
     """What a record holds, with what follows from it."""
     filled = slice(0, record.last + 1)
     t, q, qd, qdd, lam, u = (getattr(record, name)[filled] for name in ('t', 'q', 'qd', 'qdd', 'lam', 'u'))

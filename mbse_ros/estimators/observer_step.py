@@ -20,7 +20,7 @@ from .filters.parts.update import wrapped
 from .hydraulic_model import BRIEFLY, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .weighing import (
-    Balance,
+    LinearBalance,
     balanced,
     by_doubtful,
     directions,
@@ -166,7 +166,7 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     return *relaxed(machine, model, X, P, T, dt), solved
 
 
-def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, ca.SX, ca.SX], balance: Balance,
+def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, ca.SX, ca.SX], balance: LinearBalance,
               moved: ca.SX, before: ca.SX, mass: ca.SX, dt: ca.SX
               ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX, list[ca.SX], list[ca.SX]]:
     """State, covariance, derivatives and dependent coordinates after the force balance ``at`` such; its residuals;

@@ -131,7 +131,7 @@ def relaxed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
 
 
 @dataclass(frozen=True)
-class Balance:
+class LinearBalance:
     """The force balance of a step as a measurement, linearised at ``start`` (nx,), in the model's units.
 
     Residuals ``g`` (a,), their derivatives ``H`` (a, nx), their variances ``R`` (a,), ``sure`` (a,), the least square
@@ -152,14 +152,14 @@ class Balance:
         """All its numbers."""
         return ca.vertcat(*(ca.vec(part.T).nz[:] for part in self._parts()))
 
-    def at(self, column: ca.SX) -> Balance:
+    def at(self, column: ca.SX) -> LinearBalance:
         """The same of numbers from elsewhere."""
         found, first = [], 0
         for part in self._parts():
             pattern = part.T.sparsity()
             found.append(ca.SX(pattern, column[first:first + pattern.nnz()]).T)
             first += pattern.nnz()
-        return Balance(*found)
+        return LinearBalance(*found)
 
     def _parts(self) -> tuple[ca.SX, ...]:
         return self.start, self.g, self.H, self.R, self.sure, self.grip, self.slopes
@@ -193,7 +193,7 @@ def steep(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.
 
 
 def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX, dt: ca.SX,
-             found: tuple[ca.SX, ca.SX]) -> Balance:
+             found: tuple[ca.SX, ca.SX]) -> LinearBalance:
     """The force balance of a step ``dt``, s, at a state (nx,) with its covariance, in the model's units.
 
     ``near``: dependent coordinates there; ``force_psd`` (a,) or (1,), MPa^2 s, density of the balance's error;
@@ -202,10 +202,11 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
     scale, start = ca.SX(model.scale), _start(machine, model, X)
     g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt,
                                          found)
-    return Balance(start, g, ca.sparsify(H @ ca.diag(scale)), *(ca.densify(part) for part in (R, sure, grip, slopes)))
+    return LinearBalance(start, g, ca.sparsify(H @ ca.diag(scale)),
+                         *(ca.densify(part) for part in (R, sure, grip, slopes)))
 
 
-def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: Balance, moved: ca.SX,
+def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: LinearBalance, moved: ca.SX,
             dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something

@@ -39,7 +39,7 @@ ARGUMENTS = {       # of the generated functions: inputs, outputs
 
 
 @dataclass(frozen=True)
-class Record:
+class ReferenceRecord:
     """``inputs``: t, X, q, u and a guess of q in one row; ``outputs``: f, A, B, qdd, qd, energy, h, H, q, X_next,
     q_next, F in one row, in the order of the test program."""
 
@@ -47,7 +47,7 @@ class Record:
     outputs: np.ndarray
 
 
-def records(functions: ExportedFunctions, dt: float) -> list[Record]:
+def records(functions: ExportedFunctions, dt: float) -> list[ReferenceRecord]:
     """Records along a motion from the start with steps ``dt``, s; raises SettingError where a step fails."""
     model, g = functions.model, len(functions.model.z)
     q, t = model.start.q, model.start.t
@@ -68,7 +68,7 @@ def records(functions: ExportedFunctions, dt: float) -> list[Record]:
 
 
 def _record(functions: ExportedFunctions, X: np.ndarray, q: np.ndarray, u: np.ndarray, t: float,
-            step: list[np.ndarray]) -> Record:
+            step: list[np.ndarray]) -> ReferenceRecord:
     g = len(functions.z)
     guess = q + ASIDE * np.sin(2.0 + np.arange(len(q)))
     guess[functions.z] = X[:g]
@@ -77,7 +77,7 @@ def _record(functions: ExportedFunctions, X: np.ndarray, q: np.ndarray, u: np.nd
     sensors = functions.call('sensors', q, X[g:], u, [t]) if 'sensors' in functions.functions else ()
     closed, _ = functions.position(guess, t)
     outputs = [f, A, B, qdd, qd, energy, *sensors, closed, *step]
-    return Record(np.concatenate([[t], X, q, u, guess]), np.concatenate([item.ravel() for item in outputs]))
+    return ReferenceRecord(np.concatenate([[t], X, q, u, guess]), np.concatenate([item.ravel() for item in outputs]))
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _calls(generated: Generated) -> str:
     return '\n'.join(calls)
 
 
-def _recorded(recorded: list[Record]) -> dict[str, object]:
+def _recorded(recorded: list[ReferenceRecord]) -> dict[str, object]:
     """Inputs and outputs of the test program."""
     return {'records': len(recorded), 'outputs_size': recorded[0].outputs.size,
             **{key: ',\n'.join('  {\n' + wrapped(map(_number, getattr(record, key)), '    ') + '  }'

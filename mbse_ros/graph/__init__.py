@@ -8,7 +8,7 @@ linear algebra; nothing here imports it before a graph is solved.
 
 from .check import check_graph
 from .draw import draw_graph
-from .factors.equations import Equations
+from .factors.equations import FactorEquations
 from .factors.kinds import FactorKind
 from .forward import ForwardNoises, GraphProblem, forward_graph
 from .forward_lag import ForwardLag, GraphMotion, simulate_fixed_lag
@@ -19,7 +19,7 @@ from .solvers.fixed_lag import LagSolution, solve_fixed_lag
 from .solvers.marginals import Marginals, marginals
 from .solvers.to_gtsam import solve_incremental, to_gtsam
 
-__all__ = ['ALWAYS', 'Equations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
+__all__ = ['ALWAYS', 'FactorEquations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
            'GraphForces', 'GraphMotion', 'InverseNoises', 'InverseProblem', 'LagSolution', 'Marginals', 'Solution',
            'check_graph', 'draw_graph', 'forward_graph', 'inverse_graph', 'marginals', 'simulate_fixed_lag',
            'solve_batch', 'solve_fixed_lag', 'solve_incremental', 'solve_inverse', 'to_gtsam']

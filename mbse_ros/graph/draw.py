@@ -22,7 +22,7 @@ Drawn = tuple[str, tuple[tuple[str, int], ...], set[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
-class Place:
+class PicturePoint:
     """A point of the picture."""
 
     x: float
@@ -59,7 +59,7 @@ def draw_graph(graph: FactorGraph, title: str = '', instants: int = INSTANTS) ->
             + heading + ''.join([*lines, *squares, *circles, *legend]) + '</svg>\n')
 
 
-def _variables(graph: FactorGraph, steps: list[int]) -> dict[tuple[str, int], Place]:
+def _variables(graph: FactorGraph, steps: list[int]) -> dict[tuple[str, int], PicturePoint]:
     """Where the variables are: a column for each instant, a row for each name; constants in a column on the right."""
     names = sorted(graph.series, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     over_time = [name for name in names if (graph.series[name].steps != ALWAYS).any()]
@@ -68,15 +68,15 @@ def _variables(graph: FactorGraph, steps: list[int]) -> dict[tuple[str, int], Pl
         known = set(graph.series[name].steps.tolist())
         for column, step in enumerate(steps):
             if step in known:
-                places[name, step] = Place(MARGIN + 50 + COLUMN * column, MARGIN + ROW * row)
+                places[name, step] = PicturePoint(MARGIN + 50 + COLUMN * column, MARGIN + ROW * row)
     right = MARGIN + 50 + COLUMN * max(len(steps), 1)
     constants = [name for name in names if (graph.series[name].steps == ALWAYS).any()]
     for row, name in enumerate(constants):
-        places[name, ALWAYS] = Place(right, MARGIN + ROW * row)
+        places[name, ALWAYS] = PicturePoint(right, MARGIN + ROW * row)
     return places
 
 
-def _factors(graph: FactorGraph, places: dict[tuple[str, int], Place]) -> list[Drawn]:
+def _factors(graph: FactorGraph, places: dict[tuple[str, int], PicturePoint]) -> list[Drawn]:
     """The factors whose variables are all drawn; each once."""
     found, seen = [], set()
     for factors in graph.factors:
@@ -89,7 +89,7 @@ def _factors(graph: FactorGraph, places: dict[tuple[str, int], Place]) -> list[D
     return found
 
 
-def _spread(drawn: list[Drawn], places: dict[tuple[str, int], Place]) -> list[Place]:
+def _spread(drawn: list[Drawn], places: dict[tuple[str, int], PicturePoint]) -> list[PicturePoint]:
     """Where the factors are: in the middle of their variables, beside a single one, no two at one place."""
     around: dict[tuple[str, int], int] = defaultdict(int)
     taken: dict[tuple[int, int], int] = defaultdict(int)
@@ -99,18 +99,18 @@ def _spread(drawn: list[Drawn], places: dict[tuple[str, int], Place]) -> list[Pl
         if len(unique) == 1:
             at, number = places[unique[0]], around[unique[0]]
             around[unique[0]] += 1
-            found.append(Place(at.x - 44, at.y - 24 + 24 * number))
+            found.append(PicturePoint(at.x - 44, at.y - 24 + 24 * number))
             continue
         x, y = (sum(getattr(places[key], axis) for key in unique) / len(unique) for axis in 'xy')
         if len({places[key].x for key in unique}) == 1:
             x += 34                                     # beside its column, not on the circles
         number = taken[round(x / 20), round(y / 20)]
         taken[round(x / 20), round(y / 20)] += 1
-        found.append(Place(x + 20 * number, y + 12 * number))
+        found.append(PicturePoint(x + 20 * number, y + 12 * number))
     return found
 
 
-def _circle(key: tuple[str, int], at: Place) -> str:
+def _circle(key: tuple[str, int], at: PicturePoint) -> str:
     """A variable with its symbol and step."""
     name, step = key
     symbol = SYMBOLS.get(name, name)

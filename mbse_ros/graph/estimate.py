@@ -19,7 +19,7 @@ from ..dynamics.model import Model
 from ..errors import SettingError
 from .check import check_blind
 from .factors.dynamics_factors import dynamics, equality, prior, trapezoid
-from .factors.equations import Equations
+from .factors.equations import FactorEquations
 from .factors.sensor_factors import channels_of, sample_noise, sensor_factor
 from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion
 from .graph import ALWAYS, FactorGraph, Steps
@@ -46,7 +46,7 @@ class EstimationNoises:
 
 
 @dataclass(frozen=True)
-class Track:
+class EstimatedMotion:
     """A motion at instants ``t`` (k,), s: ``q``, ``qd``, ``qdd`` (k, n), ``force`` (k, g) along the independent
     coordinates."""
 
@@ -57,7 +57,7 @@ class Track:
     force: np.ndarray
 
 
-def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, guess: Track,
+def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, guess: EstimatedMotion,
                      noises: EstimationNoises = EstimationNoises(), inputs: np.ndarray | None = None,
                      start: tuple[np.ndarray, np.ndarray] | None = None) -> GraphProblem:
     """Graph of a log: ``samples`` (k, s) of the sensors' channels at the instants of ``guess``, NaN where missing.
@@ -66,7 +66,7 @@ def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, 
     and qd (n,). ``inputs`` (k, u) act at the instants. A sensor with fewer samples has fewer factors, so rates may
     differ. Raises SettingError.
     """
-    equations = Equations(model, forces=model.independent, unknown=tuple(noises.parameters))
+    equations = FactorEquations(model, forces=model.independent, unknown=tuple(noises.parameters))
     graph, t = FactorGraph(), np.asarray(guess.t, dtype=float)
     u = np.zeros((len(t), len(model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
     known = {'t': t, **({'u': u} if len(model.inputs) else {})}
@@ -83,14 +83,14 @@ def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, 
     return GraphProblem(graph, graph.values(**initial), t, equations)
 
 
-def _add_numbers(graph: FactorGraph, eq: Equations, noises: EstimationNoises) -> None:
+def _add_numbers(graph: FactorGraph, eq: FactorEquations, noises: EstimationNoises) -> None:
     """Numbers of the file that are estimated, around their values there."""
     if eq.unknown:
         graph.add_variables('parameters', len(eq.unknown), ALWAYS, eq.unknown)
         _prior(graph, 'parameters', ALWAYS, eq.numbers[eq.unknown_places], np.array(list(noises.parameters.values())))
 
 
-def _add_start(graph: FactorGraph, eq: Equations, start: tuple[np.ndarray, np.ndarray],
+def _add_start(graph: FactorGraph, eq: FactorEquations, start: tuple[np.ndarray, np.ndarray],
                noises: EstimationNoises) -> None:
     """What is known of the first instant."""
     for name, mean, stddev in (('q', start[0], noises.position), ('qd', start[1], noises.velocity)):
@@ -108,7 +108,7 @@ def _prior(graph: FactorGraph, name: str, step: int, mean: np.ndarray, stddev: n
         graph.add(kind, {'x': (name, step)}, np.asarray(stddev, dtype=float)[finite], {'x0': mean[finite]})
 
 
-def _add_motion(graph: FactorGraph, eq: Equations, every: np.ndarray, t: np.ndarray, known: dict[str, np.ndarray],
+def _add_motion(graph: FactorGraph, eq: FactorEquations, every: np.ndarray, t: np.ndarray, known: dict[str, np.ndarray],
                 noises: EstimationNoises) -> None:
     """Equations of motion, integrators and the walk of the force."""
     roles: dict[str, tuple[str, Steps]] = {role: (role, every) for role in ('q', 'qd', 'qdd', 'Q')}
@@ -123,7 +123,7 @@ def _add_motion(graph: FactorGraph, eq: Equations, every: np.ndarray, t: np.ndar
     graph.add(equality(eq.g), {'x0': ('Q', every[:-1]), 'x1': ('Q', every[1:])}, walk, label='random_walk')
 
 
-def _add_sensors(graph: FactorGraph, eq: Equations, sensors: Sequence[str], samples: np.ndarray,
+def _add_sensors(graph: FactorGraph, eq: FactorEquations, sensors: Sequence[str], samples: np.ndarray,
                  known: dict[str, np.ndarray], noises: EstimationNoises) -> None:
     """A factor for each sample of each sensor, where all of its channels are there."""
     column = 0
@@ -140,7 +140,7 @@ def _add_sensors(graph: FactorGraph, eq: Equations, sensors: Sequence[str], samp
                    noises.biases.get(name))
 
 
-def add_sensor(graph: FactorGraph, eq: Equations, name: str, y: np.ndarray, known: dict[str, np.ndarray],
+def add_sensor(graph: FactorGraph, eq: FactorEquations, name: str, y: np.ndarray, known: dict[str, np.ndarray],
                stddev: np.ndarray, bias: float | None = None) -> None:
     """Factors of one sensor's samples ``y`` (k, s) at steps 0 to k - 1; ``bias``: standard deviation of a constant
     one, as node ``bias.<sensor>``."""

@@ -13,7 +13,7 @@ from ..dynamics.model import Model, State
 from ..dynamics.motion import step_count
 from ..errors import check_choice, check_positive
 from .factors.dynamics_factors import constraint, dynamics, dynamics_independent, equality, euler, prior, trapezoid
-from .factors.equations import Equations
+from .factors.equations import FactorEquations
 from .graph import FactorGraph
 
 Inputs = Callable[[float], np.ndarray]
@@ -51,7 +51,7 @@ class GraphProblem:
     graph: FactorGraph
     initial: np.ndarray
     times: np.ndarray
-    equations: Equations
+    equations: FactorEquations
 
 
 def forward_graph(model: Model, duration: float, dt: float, *, form: str = 'dependent', integrator: str = 'trapezoid',
@@ -67,12 +67,12 @@ def forward_graph(model: Model, duration: float, dt: float, *, form: str = 'depe
     check_choice('integrator', integrator, INTEGRATORS)
     first = model.start if start is None else start
     times, known = instants(model, first, duration, dt, inputs)
-    equations, graph = Equations(model), FactorGraph()
+    equations, graph = FactorEquations(model), FactorGraph()
     initial = _FORMS[form](graph, equations, first, known, dt, integrator, noises)
     return GraphProblem(graph, graph.values(**initial), times, equations)
 
 
-def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
+def _dependent(graph: FactorGraph, eq: FactorEquations, start: State, known: dict[str, np.ndarray], dt: float,
                integrator: str, noises: ForwardNoises) -> dict[str, np.ndarray]:
     """Factors of Fig. 2; values to start from."""
     every = add_motion(graph, eq, len(known['t']))
@@ -84,7 +84,7 @@ def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str,
     return {'q': start.q, 'qd': start.qd, 'qdd': first_acceleration(eq, start, known)}
 
 
-def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
+def _independent(graph: FactorGraph, eq: FactorEquations, start: State, known: dict[str, np.ndarray], dt: float,
                  integrator: str, noises: ForwardNoises) -> dict[str, np.ndarray]:
     """Factors of Fig. 3; values to start from."""
     times = known['t']
@@ -106,7 +106,7 @@ def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[st
 _FORMS = {'dependent': _dependent, 'independent': _independent}
 
 
-def add_motion(graph: FactorGraph, eq: Equations, count: int) -> np.ndarray:
+def add_motion(graph: FactorGraph, eq: FactorEquations, count: int) -> np.ndarray:
     """Variables q, qd, qdd at so many instants; their steps."""
     every = np.arange(count)
     for name in ('q', 'qd', 'qdd'):
@@ -114,7 +114,7 @@ def add_motion(graph: FactorGraph, eq: Equations, count: int) -> np.ndarray:
     return every
 
 
-def add_constraints(graph: FactorGraph, eq: Equations, names: Iterable[str], steps: np.ndarray, times: np.ndarray
+def add_constraints(graph: FactorGraph, eq: FactorEquations, names: Iterable[str], steps: np.ndarray, times: np.ndarray
                     ) -> None:
     """Constraints of these names (``dynamics_factors.ROLES``), exact; none that has no rows."""
     for kind in (constraint(eq, name) for name in names):
@@ -142,7 +142,7 @@ def instants(model: Model, start: State, duration: float, dt: float, inputs: Inp
     return times, {'t': times, **({'u': u} if len(model.inputs) else {})}
 
 
-def first_acceleration(eq: Equations, start: State, known: dict[str, np.ndarray]) -> np.ndarray:
+def first_acceleration(eq: FactorEquations, start: State, known: dict[str, np.ndarray]) -> np.ndarray:
     """Accelerations (k, n): those of the model at the first instant, then zero."""
     qdd = np.zeros((len(known['t']), eq.n))
     u = known['u'][0] if 'u' in known else np.zeros(0)

@@ -32,7 +32,7 @@ ITERATIONS = (2, 4, 15)     # of Gauss-Newton a step: more where fewer do not do
 TOLERANCE = 1e-6            # of the last of them, of each value above 1 in proportion; its error is that squared
 
 
-class Window:
+class ForwardWindow:
     """Steps of a window over a graph of ``instants`` 0 to W - 1, which says what its factors are.
 
     ``step (state, row, p) -> (state, y)``: ``state`` holds the values of the instants 1 to W - 1 by name (``places`` in
@@ -206,7 +206,7 @@ class ForwardLag:
         self.model, self.dt, self.window = model, dt, window
         self._form, self._integrator, self._noises = form, integrator, noises
         self.problem: GraphProblem = self._problem(model.start)
-        self._windows: dict[int, tuple[Window, Scan]] = {}
+        self._windows: dict[int, tuple[ForwardWindow, Scan]] = {}
 
     def run(self, duration: float, inputs: Inputs | None = None, start: State | None = None) -> GraphMotion:
         """Motion over ``duration``, s, from the model's start or another state; inputs: function t -> u (k,).
@@ -241,9 +241,9 @@ class ForwardLag:
         return forward_graph(self.model, (self.window - 1) * self.dt, self.dt, form=self._form,
                              integrator=self._integrator, start=start, noises=self._noises)
 
-    def _compiled(self, iterations: int) -> tuple[Window, Scan]:
+    def _compiled(self, iterations: int) -> tuple[ForwardWindow, Scan]:
         if iterations not in self._windows:
-            window = Window(self.problem.graph, self.dt, iterations)
+            window = ForwardWindow(self.problem.graph, self.dt, iterations)
             size = sum(kind.operations for kind in {factors.kind for factors in window.groups})
             self._windows[iterations] = window, Scan(window.step, affordable(self.model.backend, size))
         return self._windows[iterations]

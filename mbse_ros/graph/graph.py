@@ -17,7 +17,7 @@ Steps = int | Iterable[int]
 
 
 @dataclass(frozen=True)
-class Series:
+class VariableSeries:
     """Variables of one name: ``size`` of each, ``steps`` (k,) ascending, and their places in a vector of all."""
 
     name: str
@@ -74,7 +74,7 @@ class FactorGraph:
     components: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
     _steps: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    _series: dict[str, Series] | None = None
+    _series: dict[str, VariableSeries] | None = None
 
     def add_variables(self, name: str, size: int, steps: Steps = ALWAYS, components: Iterable[str] = ()) -> None:
         """Variables of one name at some steps."""
@@ -111,13 +111,13 @@ class FactorGraph:
         return made
 
     @property
-    def series(self) -> dict[str, Series]:
+    def series(self) -> dict[str, VariableSeries]:
         """Variables by name, in the order in which the names were added."""
         if self._series is None:
             self._series, first = {}, 0
             for name, size in self._sizes.items():
                 steps = np.unique(np.concatenate(self._steps[name]))
-                self._series[name] = Series(name, size, steps, first)
+                self._series[name] = VariableSeries(name, size, steps, first)
                 first += size * len(steps)
         return self._series
 

@@ -13,7 +13,7 @@ from ..dynamics.forces.prescribed import checked_times
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
 from .factors.dynamics_factors import dynamics, dynamics_independent, equality, prior
-from .factors.equations import Equations
+from .factors.equations import FactorEquations
 from .forward import DEPENDENT, INDEPENDENT, Coordinates, GraphProblem, add_constraints, add_integrators
 from .graph import FactorGraph
 from .solvers.batch_solver import Solution, solve_batch
@@ -100,7 +100,7 @@ def inverse_graph(model: Model, times: Sequence[float] | np.ndarray, motion: Pat
         raise SettingError('times', times, 'two or more evenly spaced times, s')
     z = np.array([np.reshape(motion(t), len(model.z)) for t in times], dtype=float)
     q = positions(model, z, times)
-    eq = Equations(model, None if form == 'dependent' else model.independent)
+    eq = FactorEquations(model, None if form == 'dependent' else model.independent)
     names = _FORMS[form]
     graph, every = FactorGraph(), np.arange(len(times))
     for name in names[stage - 1]:
@@ -125,7 +125,8 @@ _FORMS = {'dependent': (('q',), ('q', 'qd', 'qdd'), ('q', 'qd', 'qdd'), ('q', 'q
                           ('q', 'z', 'zd', 'zdd', 'qd', 'qdd', 'Q'))}
 
 
-def _add_motion(graph: FactorGraph, eq: Equations, form: str, stage: int, z: np.ndarray, times: np.ndarray, dt: float,
+def _add_motion(graph: FactorGraph, eq: FactorEquations, form: str, stage: int, z: np.ndarray, times: np.ndarray,
+                dt: float,
                 noises: InverseNoises) -> None:
     """Factors of stages 1 to 3: positions, integrators, velocity constraints."""
     every = np.arange(len(times))
@@ -142,7 +143,7 @@ def _add_motion(graph: FactorGraph, eq: Equations, form: str, stage: int, z: np.
     add_constraints(graph, eq, constraints if stage >= 3 else constraints[:1], every, times)
 
 
-def _add_forces(graph: FactorGraph, eq: Equations, form: str, every: np.ndarray, times: np.ndarray,
+def _add_forces(graph: FactorGraph, eq: FactorEquations, form: str, every: np.ndarray, times: np.ndarray,
                 noises: InverseNoises) -> None:
     """Factors of stage 4: inverse dynamics, and no force where there is no actuator."""
     kind = dynamics_independent(eq, force=True) if form == 'independent' else dynamics(eq, force=True)

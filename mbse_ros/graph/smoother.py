@@ -13,9 +13,9 @@ from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from ..estimators.filters.defaults import START, default_noises
 from ..estimators.filters.parts.problem import problem
-from .estimate import EstimationNoises, Track
+from .estimate import EstimatedMotion, EstimationNoises
 from .factors.sensor_factors import wraps
-from .solvers.chain import Chain, Gaussian, Points, Swept
+from .solvers.chain import Chain, ChainPoints, Gaussian, Swept
 
 ITERATIONS = 60
 TOLERANCE = 1e-6        # of a standard deviation: the last step of a whole log
@@ -30,7 +30,7 @@ Row = tuple[float, np.ndarray, np.ndarray]      # t, samples (s,), inputs (u,)
 
 
 @dataclass(frozen=True)
-class Smoothed(Track):
+class Smoothed(EstimatedMotion):
     """Smoothed motion at instants t (k,): with ``mean`` (k, l) of z, zd, force and biases named ``names`` and its
     ``covariance`` (k, l, l). ``after`` (k,): seconds of data after each instant that its estimate knows."""
 
@@ -83,7 +83,7 @@ class LinkageSmoother:
         """What the columns of the samples are."""
         return self.problem.channels
 
-    def batch(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None = None,
+    def batch(self, samples: np.ndarray, guess: EstimatedMotion, inputs: np.ndarray | None = None,
               q: np.ndarray | None = None, qd: np.ndarray | None = None, iterations: int = ITERATIONS) -> Smoothed:
         """All instants of ``guess`` (k) at once, from there: ``samples`` (k, s), NaN where missing, ``inputs`` (k, u).
 
@@ -100,28 +100,28 @@ class LinkageSmoother:
         raise DivergenceError('smoother', iterations, f'the last step is {swept.size:.3g} standard '
                               f'deviations, constraints {swept.gap:.3g}', False)
 
-    def _points(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None) -> Points:
+    def _points(self, samples: np.ndarray, guess: EstimatedMotion, inputs: np.ndarray | None) -> ChainPoints:
         k, of = len(guess.t), self.problem
         y = np.asarray(samples, dtype=float)
         if y.shape != (k, len(of.channels)):
             raise SettingError('samples', y.shape, f'{k} instants of {", ".join(of.channels)}')
         u = np.zeros((k, len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
         x = np.hstack([guess.q[:, of.z], guess.qd[:, of.z], guess.force, np.zeros((k, len(self._biased)))])
-        return Points(guess.q.copy(), x, y, u, np.asarray(guess.t, dtype=float))
+        return ChainPoints(guess.q.copy(), x, y, u, np.asarray(guess.t, dtype=float))
 
     def prior(self, q: np.ndarray, qd: np.ndarray) -> Gaussian:
         """What is known of the first instant at a start q, qd (n,)."""
         z, rest = self.problem.z, self.chain.size - 2 * self.problem.g
         return Gaussian(np.concatenate([q[z], qd[z], np.zeros(rest)]), np.diag(self._start ** 2))
 
-    def move(self, points: Points, swept: Swept) -> None:
+    def move(self, points: ChainPoints, swept: Swept) -> None:
         """Take a step, a long one in part; the points are changed."""
         g = self.problem.g
         longest = np.abs(swept.step[:, :g]).max()
         points.q[...] = swept.q
         points.x += swept.step * min(1.0, LONGEST / max(longest, 1e-300))
 
-    def _smoothed(self, points: Points, swept: Swept, after: np.ndarray) -> Smoothed:
+    def _smoothed(self, points: ChainPoints, swept: Swept, after: np.ndarray) -> Smoothed:
         g = self.problem.g
         return Smoothed(points.t, swept.q, swept.qd, swept.qdd, points.x[:, 2 * g:3 * g], self.names, points.x,
                         swept.covariance, after)
@@ -156,7 +156,7 @@ class StridedWindow:
         self._first_q = np.asarray(first.q if q is None else q, dtype=float)
         self.smoother, self.width = smoother, max(1, round(lag / smoother.dt))
         self.start = smoother.prior(self._first_q, first.qd if qd is None else qd)
-        self._points = Points(*[np.zeros(0)] * 5)       # none yet
+        self._points = ChainPoints(*[np.zeros(0)] * 5)       # none yet
         self._astray = 0    # samples without convergence
         self._ahead = 0     # instants since the last solution
 
@@ -191,8 +191,8 @@ class StridedWindow:
     def _append(self, t: float, y: np.ndarray, u: np.ndarray) -> None:
         """A new instant, by the Taylor series from the last solution."""
         if not len(self._points.t):
-            self._points = Points(self._first_q[None].copy(), self.start.mean[None].copy(), y[None], u[None],
-                                  np.array([t]))
+            self._points = ChainPoints(self._first_q[None].copy(), self.start.mean[None].copy(), y[None], u[None],
+                                       np.array([t]))
             return
         p, dt, g = self._points, self.smoother.dt, self.smoother.problem.g
         last, z = self._swept, self.smoother.problem.z
@@ -201,10 +201,10 @@ class StridedWindow:
         x[:g] += dt * x[g:2 * g] + dt ** 2 / 2 * last.qdd[-1, z]
         x[g:2 * g] += dt * last.qdd[-1, z]
         q = last.q[-1] + ahead * last.qd[-1] + ahead ** 2 / 2 * last.qdd[-1]
-        self._points = Points(np.vstack([p.q, q]), np.vstack([p.x, x]), np.vstack([p.y, y]), np.vstack([p.u, u]),
-                              np.append(p.t, t))
+        self._points = ChainPoints(np.vstack([p.q, q]), np.vstack([p.x, x]), np.vstack([p.y, y]), np.vstack([p.u, u]),
+                                   np.append(p.t, t))
 
-    def _solve(self, kept: int) -> tuple[Points, float]:
+    def _solve(self, kept: int) -> tuple[ChainPoints, float]:
         """Gauss-Newton steps, twice as many where several are new: the first points ``kept`` at the last
         linearisation, and the largest last step in squared standard deviations."""
         points = self._points

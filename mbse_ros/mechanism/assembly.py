@@ -12,7 +12,7 @@ import numpy as np
 from ..description.basics import GROUND, PointRef, scalars
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError, check_choice
-from .coordinates.kinematics import Frame, Kinematics
+from .coordinates.kinematics import BodyFrame, Kinematics
 from .coordinates.named import add_named
 from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
@@ -54,7 +54,7 @@ class MechanismSystem(System):
     inputs: tuple[str, ...]
     owners: tuple[str, ...]
     row_bodies: tuple[tuple[str, ...], ...]
-    frames: dict[str, Frame]
+    frames: dict[str, BodyFrame]
     potential: ca.SX
     other_forces: ca.SX
     sides: ca.SX

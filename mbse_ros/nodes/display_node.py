@@ -26,7 +26,7 @@ from .base.lifecycle import ManagedNode
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
 from .base.qos import LASTING, LATEST, OUTPUT
 from .base.record_node import state_of
-from .display.display_orders import BUTTONS, TARE, Order
+from .display.display_orders import BUTTONS, TARE, DisplayOrder
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
 from .display.display_view import SideView, channel_values, machine_values
 from .messages.scale_text import text_of
@@ -178,7 +178,7 @@ class DisplayNode(ManagedNode[Machine]):
             self._looking, self._state = [], None
             self._faults.clear()
 
-    def _do(self, viewer: Viewer, order: Order) -> None:
+    def _do(self, viewer: Viewer, order: DisplayOrder) -> None:
         """One call for an order; a scale that is older than these has services for the buttons alone."""
         self._asked[viewer, order.number] = time.monotonic() + ANSWER
         self.get_logger().info(f'a page asks for {order.action} {order.values or ""}'.rstrip())
@@ -192,7 +192,7 @@ class DisplayNode(ManagedNode[Machine]):
         else:
             self._reply(viewer, order.number, False, f'{SCALE} is not there')
 
-    def _call(self, client: Client, request: Any, viewer: Viewer, order: Order) -> None:
+    def _call(self, client: Client, request: Any, viewer: Viewer, order: DisplayOrder) -> None:
         def answered(future: Any) -> None:
             if (viewer, order.number) in self._asked:       # not given up
                 answer = future.result()

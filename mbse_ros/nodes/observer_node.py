@@ -11,7 +11,7 @@ from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
-from .base.record_node import RecordNode, Source
+from .base.record_node import RecordNode, RecordSource
 from .base.warm_up import warm_up_observer
 from .messages.joint_states import JointStates
 from .messages.wire import packed_joints
@@ -22,7 +22,7 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
 
     executable = 'observer_node'
     forgets = 'the state is forgotten; the next segment starts it'
-    source, sends = Source('segment', SEGMENT, segment_record), ('state', STATE)
+    source, sends = RecordSource('segment', SEGMENT, segment_record), ('state', STATE)
     tuning: ObserverSettings
     stage: ObserverStage
 

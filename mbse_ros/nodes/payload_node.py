@@ -14,7 +14,7 @@ from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
 from ..streams.unweighed import payload_stage
 from .base.diagnostics import OK, WARN
-from .base.record_node import RecordNode, Source, check_names
+from .base.record_node import RecordNode, RecordSource, check_names
 from .base.warm_up import warm_up_payload
 
 LARGEST = 3     # causes of the uncertainty in the diagnostics
@@ -26,7 +26,7 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
 
     executable = 'payload_node'
     forgets = 'the mass is forgotten'
-    source, sends = Source('state', STATE, state_record), ('payload', PAYLOAD)
+    source, sends = RecordSource('state', STATE, state_record), ('payload', PAYLOAD)
     tuning: PayloadSettings
     stage: PayloadStage
     patience = 10        # the status flickers at the ends of a movement

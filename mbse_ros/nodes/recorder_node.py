@@ -35,7 +35,7 @@ SETTLED = 10.0      # s, before which the rate says nothing
 SENSORS = (JOINT_STATE, FLUID_PRESSURE, IMU)
 
 
-class Record(NamedTuple):
+class StampedMessage(NamedTuple):
     """A serialized message with a header."""
 
     stamp_ns: int
@@ -61,7 +61,7 @@ class RecorderNode(Runnable, Node):     # type: ignore[misc]
         topics, self._missing = wanted_topics(s)
         self._look = 0.0
         self._level, self._trouble, self._free = OK, '', 0
-        self._waiting: Waiting[Record] = Waiting()
+        self._waiting: Waiting[StampedMessage] = Waiting()
         self._others: list[tuple[Subscription, Callable[[bytes], None]]] = []       # not of sensors
         for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)
@@ -149,7 +149,7 @@ class RecorderNode(Runnable, Node):     # type: ignore[misc]
         if not sensor:
             self._others.append((subscription, callback))
         else:
-            self._waiting.add(name, subscription, lambda cdr: [Record(self._stamp(cdr), name, kind, cdr)])
+            self._waiting.add(name, subscription, lambda cdr: [StampedMessage(self._stamp(cdr), name, kind, cdr)])
 
     def finish(self) -> None:
         """Complete the bag with what has arrived; the exit status is 1 where it had to be closed before."""

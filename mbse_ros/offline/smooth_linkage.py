@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
-from ..graph.estimate import Track
+from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
 from ..streams.linkage import LinkageSettings, Measured
 from ..streams.linkage.lagged import smoother_noises
@@ -115,7 +115,7 @@ def _smooth(smoother: LinkageSmoother, log: LinkageLog, place: np.ndarray, sampl
     """One stretch. The first one starts where the filter did, the others where it was."""
     model = log.model
     t = (log.column('stamp_ns')[place] - log.estimates[0].stamp_ns) * 1e-9
-    track = Track(t, *(log.column(name)[place] for name in ('q', 'qd', 'qdd', 'force')))
+    track = EstimatedMotion(t, *(log.column(name)[place] for name in ('q', 'qd', 'qdd', 'force')))
     q, qd = track.q[0], track.qd[0]
     if first:
         moved = moved_to(model, encoded(model, log.stage.channels, samples[0]))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
-from ..description.language.quantity import Kind, not_negative, positive
+from ..description.language.quantity import ValueKind, not_negative, positive
 from ..description.language.scalar import Numbers
 from ..errors import DescriptionError
 from ..machine import Machine
@@ -108,7 +108,7 @@ def _read(parts: Mapping[str, Entry]) -> ScaleFile:
 def _attachments(entry: Entry) -> dict[str, UncertainMass]:
     found = {}
     for name, item in entry.named('attachments').items():
-        mass = Numbers().scalar(item, Kind('kg', -1e6, 1e6))        # lighter than the file's bucket: below zero
+        mass = Numbers().scalar(item, ValueKind('kg', -1e6, 1e6))        # lighter than the file's bucket: below zero
         found[name] = UncertainMass(mass.value, 0.0, {f'attachment/{name}': mass.stddev} if mass.stddev else {})
     return found
 
@@ -126,5 +126,5 @@ def _chart(entry: Entry) -> LoadChart:
         raise parts['limits'].error('at least one pair of a radius and a limit')
     if 'origin' not in parts:
         return LoadChart(tuple(radii), tuple(limits))
-    x, y, z = (Numbers().number(item, Kind('m')) for item in parts['origin'].items('x, y, z', 3))
+    x, y, z = (Numbers().number(item, ValueKind('m')) for item in parts['origin'].items('x, y, z', 3))
     return LoadChart(tuple(radii), tuple(limits), (x, y, z))

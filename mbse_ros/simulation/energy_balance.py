@@ -20,7 +20,7 @@ BLOWN_UP = 10.0             # times the largest kinetic energy of the reference:
 
 
 @dataclass(frozen=True)
-class Run:
+class SchemeRun:
     """One scheme on one example: the motion, and when it blew up, s."""
 
     example: str
@@ -35,7 +35,7 @@ def largest_kinetic(model: Model, duration: float) -> float:
     return float(np.max(simulate(model, duration, 1e-3, 'exponential').kinetic))
 
 
-def run_case(model: Model, example: str, dt_ms: float, scheme: str, duration: float, kinetic: float) -> Run:
+def run_case(model: Model, example: str, dt_ms: float, scheme: str, duration: float, kinetic: float) -> SchemeRun:
     """Simulate; a motion that ends early, or leaves all bounds of energy, blew up."""
     name, options = SCHEMES[scheme]
     dt = 1e-3 * dt_ms
@@ -45,4 +45,4 @@ def run_case(model: Model, example: str, dt_ms: float, scheme: str, duration: fl
     blew_up = float(motion.t[beyond[0]]) if beyond.size else None
     if blew_up is None and motion.failure is not None:
         blew_up = float(motion.t[-1]) + dt
-    return Run(example, dt_ms, scheme, motion, blew_up)
+    return SchemeRun(example, dt_ms, scheme, motion, blew_up)

@@ -19,7 +19,7 @@ from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..estimators.filters.parts.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
-from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+from .three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 SENSORS: dict[str, dict[str, tuple[str, ...]]] = {
     'four_bar': {'encoder': ('encoder',), 'gyro_crank': ('crank_gyro',), 'gyro_coupler': ('coupler_gyro',),
@@ -34,7 +34,7 @@ FIGURES = ('rmse_pos', 'rmse_vel', 'rmse_acc', 'rmse_pos_after_2s', 'force_rmse'
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchmarkCase:
     """One row: a filter with one set of sensors on one mechanism, with ``seeds`` seeds of the sensors' noise."""
 
     mechanism: str
@@ -46,27 +46,27 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchmarkResult:
     """``row``: the figures; ``t`` (k,) and ``error`` (k,): position error of the first coordinate with seed 0."""
 
-    case: Case
+    case: BenchmarkCase
     row: dict[str, Any]
     t: np.ndarray
     error: np.ndarray
 
 
 @dataclass(frozen=True)
-class Scene:
+class BenchmarkScene:
     """What all cases of a mechanism share: the truth, the wrong model and its start, the force (k, g) it lacks."""
 
-    truth: Truth
+    truth: TrueMotion
     wrong: Model
     start: np.ndarray
     force: np.ndarray
 
 
 def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensors: Sequence[str], seeds: int,
-                    duration: float, backend: str = 'auto') -> list[Case]:
+                    duration: float, backend: str = 'auto') -> list[BenchmarkCase]:
     """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
     chosen = []
     known_filters = tuple(name for name in tuned_filters() if name not in CHOOSY)
@@ -76,11 +76,11 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
         if strangers:
             raise SettingError(option, strangers[0], 'one of ' + ', '.join(known))
         chosen.append(list(dict.fromkeys(names)) or list(known))
-    return [Case(mechanism, estimator, sensor, seeds, duration, backend)
+    return [BenchmarkCase(mechanism, estimator, sensor, seeds, duration, backend)
             for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]
 
 
-def run_case(case: Case) -> Result:
+def run_case(case: BenchmarkCase) -> BenchmarkResult:
     """Figures of one case; a filter that is refused, or leaves the finite numbers, is a row too, with its reason."""
     scene = scene_of(case.mechanism, case.duration, case.backend)
     found: list[dict[str, float]] = []
@@ -89,7 +89,7 @@ def run_case(case: Case) -> Result:
         observer = LinkageObserver(scene.wrong, case.estimator, SENSORS[case.mechanism][case.sensor],
                                    default_noises(case.estimator, case.mechanism), backend=case.backend, history=True)
     except MbseError as error:
-        return Result(case, _row(case, [], [], str(error)), t, first)
+        return BenchmarkResult(case, _row(case, [], [], str(error)), t, first)
     outputs = scene.truth.sensors(observer.sensors)
     for seed in range(case.seeds):
         observer.start(scene.start, stddev=default_stddev(observer.filter, case.mechanism))
@@ -104,18 +104,18 @@ def run_case(case: Case) -> Result:
         found.append(figures(scene, observer, run))
         if seed == 0:
             first = run.q[:, scene.truth.z[0]] - scene.truth.motion.q[1:, scene.truth.z[0]]
-    return Result(case, _row(case, found, seconds, note), t, first)
+    return BenchmarkResult(case, _row(case, found, seconds, note), t, first)
 
 
 @lru_cache(maxsize=4)
-def scene_of(mechanism: str, duration: float, backend: str = 'auto') -> Scene:
+def scene_of(mechanism: str, duration: float, backend: str = 'auto') -> BenchmarkScene:
     """Truth, wrong model, its start and the force it lacks along the independent coordinates."""
     model = load_model(mechanism, backend=backend)
     truth, wrong = true_motion(model, duration, STEP), wrong_model(model)
-    return Scene(truth, wrong, wrong_start(wrong), missing_force(truth, wrong))
+    return BenchmarkScene(truth, wrong, wrong_start(wrong), missing_force(truth, wrong))
 
 
-def missing_force(truth: Truth, wrong: Model) -> np.ndarray:
+def missing_force(truth: TrueMotion, wrong: Model) -> np.ndarray:
     """Force (k, g) along the independent coordinates with which the wrong model would move as the true one."""
     of, motion = problem(wrong, ()), truth.motion
     kernel, g = Kernel(of.rates, wrong.backend), of.g
@@ -127,7 +127,7 @@ def missing_force(truth: Truth, wrong: Model) -> np.ndarray:
     return np.array(forces)
 
 
-def figures(scene: Scene, observer: LinkageObserver, run: LinkageEstimates) -> dict[str, float]:
+def figures(scene: BenchmarkScene, observer: LinkageObserver, run: LinkageEstimates) -> dict[str, float]:
     """Figures of one run; root mean squares are means over the coordinates; those of consistency are after 2 s.
 
     ``nees`` of ``[z, zd]``, of mean 2 g, and ``nis``, of mean s, where the covariances are right.
@@ -162,7 +162,7 @@ def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.n
         return np.nan
 
 
-def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: str) -> dict[str, Any]:
+def _row(case: BenchmarkCase, found: list[dict[str, float]], seconds: list[float], note: str) -> dict[str, Any]:
     """Means over the seeds that were not lost, or over all that stayed finite where all were; None for no value."""
     kept = [item for item in found if item['rmse_pos_after_2s'] < LOST]
     diverged, found = case.seeds - len(kept), kept or found

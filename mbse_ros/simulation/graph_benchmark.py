@@ -18,10 +18,10 @@ from ..dynamics.model import Model
 from ..errors import DivergenceError
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
-from ..graph.estimate import Track
+from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
 from ..report.series import Z95
-from .estimator_benchmark import STEP, Scene, rmse, scene_of
+from .estimator_benchmark import STEP, BenchmarkScene, rmse, scene_of
 from .three_simulations import noisy
 
 MECHANISM, SENSORS = 'four_bar', ('coupler_gyro',)
@@ -59,7 +59,7 @@ def estimation_rows(seeds: int, duration: float, lags: Sequence[float]) -> list[
     return rows
 
 
-def filtered_log(scene: Scene, seed: int) -> tuple[np.ndarray, LinkageEstimates, float]:
+def filtered_log(scene: BenchmarkScene, seed: int) -> tuple[np.ndarray, LinkageEstimates, float]:
     """Samples (k + 1, s) at t = 0 (none there), dt, ..., the filter's run over them, and its cost, us a step."""
     observer = LinkageObserver(scene.wrong, 'errorEKF_FE', SENSORS, default_noises('errorEKF_FE', MECHANISM),
                                history=True)
@@ -71,15 +71,15 @@ def filtered_log(scene: Scene, seed: int) -> tuple[np.ndarray, LinkageEstimates,
     return np.vstack([np.full((1, samples.shape[1]), np.nan), samples]), run, 1e6 * seconds / len(samples)
 
 
-def track_of(scene: Scene, run: LinkageEstimates) -> Track:
+def track_of(scene: BenchmarkScene, run: LinkageEstimates) -> EstimatedMotion:
     """The filter's run with its start, as values to start a smoother from."""
     motion = scene.truth.motion
     first = scene.start, scene.wrong.start.qd, run.qdd[0], np.zeros(run.force.shape[1])
     parts = [np.vstack([start, rest]) for start, rest in zip(first, (run.q, run.qd, run.qdd, run.force))]
-    return Track(motion.t, *parts)
+    return EstimatedMotion(motion.t, *parts)
 
 
-def _smoothed(scene: Scene, smoother: LinkageSmoother, samples: np.ndarray, run: LinkageEstimates, way: str
+def _smoothed(scene: BenchmarkScene, smoother: LinkageSmoother, samples: np.ndarray, run: LinkageEstimates, way: str
               ) -> dict[str, float]:
     begin, t = time.process_time(), scene.truth.motion.t
     if way == 'batch':
@@ -91,7 +91,7 @@ def _smoothed(scene: Scene, smoother: LinkageSmoother, samples: np.ndarray, run:
             'step_us': 1e6 * seconds / len(t)}
 
 
-def _errors(scene: Scene, position: np.ndarray, velocity: np.ndarray, stddev: np.ndarray) -> dict[str, float]:
+def _errors(scene: BenchmarkScene, position: np.ndarray, velocity: np.ndarray, stddev: np.ndarray) -> dict[str, float]:
     """RMSE and coverage of positions and velocities (k, g) from the first sample on; ``stddev`` (k, 2g)."""
     motion, z = scene.truth.motion, scene.truth.z
     found: dict[str, float] = {}
@@ -142,7 +142,7 @@ def own_model_rows(seeds: int, duration: float, lag: float) -> list[dict[str, An
                  smoother.names, np.mean(found, axis=(0, 1)))}} for way, found in inside.items()]
 
 
-def drawn(smoother: LinkageSmoother, model: Model, steps: int, seed: int) -> tuple[Track, np.ndarray]:
+def drawn(smoother: LinkageSmoother, model: Model, steps: int, seed: int) -> tuple[EstimatedMotion, np.ndarray]:
     """A motion drawn from the smoother's model around the model's start, and samples of its sensors."""
     rng, of, dt, g = np.random.default_rng(seed), smoother.problem, smoother.dt, smoother.problem.g
     kernel, sensors, p = Kernel(of.rates), Kernel(of.sensors), np.asarray(model.parameters)
@@ -166,4 +166,4 @@ def drawn(smoother: LinkageSmoother, model: Model, steps: int, seed: int) -> tup
             place = model.position(z + dt / 2 * (zd + faster), place)
             ahead = at(place, faster, f)[0]
         z, zd, q = z + dt / 2 * (zd + faster), faster, place
-    return Track(*(np.array(column) for column in zip(*rows))), np.array(samples)
+    return EstimatedMotion(*(np.array(column) for column in zip(*rows))), np.array(samples)

@@ -39,7 +39,7 @@ ALL = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
 
 
 @dataclass(frozen=True)
-class Place:
+class SensorRange:
     """The range in which a sensor works, SI; ``angle``: rad."""
 
     low: float
@@ -67,7 +67,7 @@ class Now:
 
 
 @dataclass(frozen=True)
-class Fault:
+class SensorFault:
     """``change(value, now, place)``: the sample that comes instead, None for none; of sensors of these ``kinds``.
 
     ``whole``: from the first sample on; ``cylinder``: both pressures of a cylinder have it, ``bus``: all sensors;
@@ -77,7 +77,7 @@ class Fault:
 
     name: str
     kinds: tuple[str, ...]
-    change: Callable[[float, Now, Place], float | None]
+    change: Callable[[float, Now, SensorRange], float | None]
     whole: bool = False
     cylinder: bool = False
     delay_ns: int = 0
@@ -87,11 +87,12 @@ class Fault:
     echo_ns: int = 0
 
 
-def _of(name: str, kinds: str, change: Callable[[float, Now, Place], float | None], **more: object) -> Fault:
-    return Fault(name, tuple(kinds.split()), change, **more)      # type: ignore[arg-type]
+def _of(name: str, kinds: str, change: Callable[[float, Now, SensorRange], float | None],
+        **more: object) -> SensorFault:
+    return SensorFault(name, tuple(kinds.split()), change, **more)      # type: ignore[arg-type]
 
 
-def _spike(value: float, now: Now, place: Place) -> float:
+def _spike(value: float, now: Now, place: SensorRange) -> float:
     sign = 1.0 if now.dice[1] < 0.5 else -1.0
     return value + sign * place.span / 4 if now.dice[0] < SPIKES else value
 
@@ -139,7 +140,7 @@ FAULTS = {fault.name: fault for fault in (
     _of('quantised', EVERY, lambda value, now, place: round(value / place.span * STEPS) * place.span / STEPS))}
 
 
-def faulty_samples(fault: Fault, sensor: str, machine: Machine, frames: Sequence[SensorFrame], begin: float,
+def faulty_samples(fault: SensorFault, sensor: str, machine: Machine, frames: Sequence[SensorFrame], begin: float,
                    seed: int = 0) -> list[tuple[int, str, float]]:
     """Samples and commands ``(stamp in ns, channel, value)`` as they come, those of ``sensor`` with the fault.
 
@@ -189,7 +190,7 @@ def _line(machine: Machine, sensor: str) -> Callable[[Mapping[str, float], tuple
     return lambda samples, dice: pump + noise * sqrt(-2.0 * log(1.0 - dice[0])) * cos(2.0 * pi * dice[1])
 
 
-def sensors_of(fault: Fault, machine: Machine) -> tuple[str, ...]:
+def sensors_of(fault: SensorFault, machine: Machine) -> tuple[str, ...]:
     """Channels that can have the fault; of a fault of both pressures the first of the cylinder; 'all' of one of all."""
     if fault.bus:
         return (BUS,)
@@ -197,7 +198,7 @@ def sensors_of(fault: Fault, machine: Machine) -> tuple[str, ...]:
     return tuple(name for name in names if not fault.cylinder or pair_of(machine, name)[:1] == (name,))
 
 
-def chosen_faults(names: Sequence[str]) -> tuple[Fault, ...]:
+def chosen_faults(names: Sequence[str]) -> tuple[SensorFault, ...]:
     """Faults by their names, all of them for none; raises SettingError."""
     for name in names:
         if name not in FAULTS:
@@ -210,13 +211,13 @@ def pair_of(machine: Machine, sensor: str) -> tuple[str, ...]:
     return next((pair for pair in pressure_pairs(machine).values() if sensor in pair), ())
 
 
-def place_of(machine: Machine, channel: str) -> Place:
+def place_of(machine: Machine, channel: str) -> SensorRange:
     """Range of a sensor: of a transducer, of its coordinate, else a thousand times its noise around zero."""
     kind, _, owner = channel.partition('/')
     if kind == 'pressure':
-        return Place(0.0, FULL_SCALE)
+        return SensorRange(0.0, FULL_SCALE)
     if kind == 'position' and owner in machine.coordinates:
         low, high = machine.range[machine.coordinates.index(owner)]
-        return Place(float(low), float(high), owner not in machine.cylinders)
+        return SensorRange(float(low), float(high), owner not in machine.cylinders)
     noise = next(item.sensor.noise for item in machine.all_channels if item.name == channel)
-    return Place(-500.0 * noise, 500.0 * noise, kind == 'position')
+    return SensorRange(-500.0 * noise, 500.0 * noise, kind == 'position')

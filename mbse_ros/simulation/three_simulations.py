@@ -25,7 +25,7 @@ POSITION_ERROR = np.pi / 16     # of every independent coordinate at the start, 
 
 
 @dataclass(frozen=True)
-class Truth:
+class TrueMotion:
     """The true motion at t = 0, dt, ... and the model that made it."""
 
     model: Model
@@ -50,9 +50,9 @@ def sensor_outputs(model: Model, names: Sequence[str], motion: Motion, rows: Ite
                             np.concatenate([motion.inputs[i], none]), motion.t[i:i + 1], p)[0] for i in rows])
 
 
-def true_motion(model: Model, duration: float, dt: float) -> Truth:
+def true_motion(model: Model, duration: float, dt: float) -> TrueMotion:
     """Free motion of a mechanism from its start by the trapezoidal rule, as in the papers' benchmark."""
-    return Truth(model, simulate(model, duration, dt, 'trapezoid'), dt)
+    return TrueMotion(model, simulate(model, duration, dt, 'trapezoid'), dt)
 
 
 def wrong_model(model: Model, gravity: float = GRAVITY_ERROR) -> Model:

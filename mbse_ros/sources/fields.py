@@ -19,7 +19,7 @@ MOST = 60       # fields in one message
 TEXTS = {'string', 'wstring'}
 
 
-class Kind(NamedTuple):
+class FieldType(NamedTuple):
     """Type of a field: ``base`` is a number's ('float64'), 'string' or a message's ('sensor_msgs/msg/Imu');
     ``repeated``: an array of it."""
 
@@ -45,27 +45,27 @@ class Kind(NamedTuple):
         return f'{self.base}[]' if self.repeated else self.base
 
 
-Fields = Callable[[str], Mapping[str, Kind]]    # fields of a type by name; raises KeyError for an unknown type
+Fields = Callable[[str], Mapping[str, FieldType]]    # fields of a type by name; raises KeyError for an unknown type
 
 
 def store_fields(store: Typestore) -> Fields:
     """Of the types of a typestore, by the names of the attributes: `class_` of a field `class`."""
-    def fields(msgtype: str) -> dict[str, Kind]:
+    def fields(msgtype: str) -> dict[str, FieldType]:
         names = dataclass_fields(store.types[msgtype])    # type: ignore[arg-type]
         return {item.name: _kind(*kind) for item, (_, kind) in zip(names, store.fielddefs[msgtype][1])}
     return fields
 
 
-def _kind(node: Nodetype, inner: Any) -> Kind:
+def _kind(node: Nodetype, inner: Any) -> FieldType:
     from rosbags.interfaces import Nodetype  # here, for a map is checked without bags
     if node == Nodetype.BASE:
-        return Kind(inner[0])
+        return FieldType(inner[0])
     if node == Nodetype.NAME:
-        return Kind(inner)
+        return FieldType(inner)
     return _kind(*inner[0])._replace(repeated=True)
 
 
-def described(fields: Mapping[str, Kind]) -> str:
+def described(fields: Mapping[str, FieldType]) -> str:
     """Names and types of fields, in words."""
     listed = [f'{name} ({kind})' for name, kind in list(fields.items())[:MOST]]
     return ', '.join(listed) + (f', ... ({len(fields)} in all)' if len(fields) > MOST else '') or 'none'

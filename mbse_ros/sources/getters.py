@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .fields import ANGLES, QUATERNION, Fields, Kind, described
+from .fields import ANGLES, QUATERNION, Fields, FieldType, described
 from .path import Path, Selection, path_text
 from .proposals.words import near
 
@@ -29,7 +29,7 @@ class Getter(NamedTuple):
     """``get(message)`` gives the value, or raises Absent; ``kind`` of the value."""
 
     get: Get
-    kind: Kind
+    kind: FieldType
 
 
 def getter(path: Path, msgtype: str, fields: Fields) -> Getter:
@@ -40,11 +40,11 @@ def getter(path: Path, msgtype: str, fields: Fields) -> Getter:
     """
     parts: list[Get] = []
     pending: list[str] = []     # plain fields since the last element of an array
-    kind = Kind(msgtype)
+    kind = FieldType(msgtype)
     for place, step in enumerate(path):
         if kind.base == QUATERNION and step.field in ANGLES and step.selection is None and place == len(path) - 1:
             parts += [*_plain(pending), ANGLE_OF[step.field]]
-            return Getter(_joined(parts), Kind('float64'))
+            return Getter(_joined(parts), FieldType('float64'))
         inside = _fields_of(kind, path[:place], fields)
         if step.field not in inside:
             raise ValueError(f'a field of {kind.base}{_of(path[:place])}: {described(inside)}'
@@ -83,7 +83,7 @@ def of_quaternion(path: Path, msgtype: str, fields: Fields) -> bool:
     return (getter(path[:-1], msgtype, fields).kind.base if path[:-1] else msgtype) == QUATERNION
 
 
-def _fields_of(kind: Kind, path: Path, fields: Fields) -> dict[str, Kind]:
+def _fields_of(kind: FieldType, path: Path, fields: Fields) -> dict[str, FieldType]:
     if not kind.is_message:
         raise ValueError(f'nothing behind {path_text(path)}, which is a {kind}')
     return dict(fields(kind.base))
@@ -108,7 +108,7 @@ def _joined(parts: Sequence[Get]) -> Get:
     return get
 
 
-def _element(field: str, selection: Selection, kind: Kind, holder: dict[str, Kind], fields: Fields) -> Get:
+def _element(field: str, selection: Selection, kind: FieldType, holder: dict[str, FieldType], fields: Fields) -> Get:
     """Element of the array ``field`` of a message with the fields ``holder``."""
     array = attrgetter(field)
     if selection.place is not None:
@@ -149,7 +149,7 @@ def _named(array: Get, labelled: Get, label: Get, wanted: Sequence[str], what: s
     return by_name
 
 
-def _check_key(key: Sequence[str], inside: Mapping[str, Kind], owner: str, fields: Fields, repeated: bool) -> None:
+def _check_key(key: Sequence[str], inside: Mapping[str, FieldType], owner: str, fields: Fields, repeated: bool) -> None:
     """Raise ValueError where a key does not lead to text: of each element, or to an array of it beside the values."""
     arrays = 0
     for place, name in enumerate(key):
@@ -167,7 +167,7 @@ def _check_key(key: Sequence[str], inside: Mapping[str, Kind], owner: str, field
                          f'{"an array of " if arrays else "a "}{kind.base}')
 
 
-def _labels(key: Sequence[str], inside: dict[str, Kind], fields: Fields) -> tuple[Get, Get]:
+def _labels(key: Sequence[str], inside: dict[str, FieldType], fields: Fields) -> tuple[Get, Get]:
     """The array on the way of a key, and the text of one of its elements."""
     for place, name in enumerate(key):
         kind = inside[name]
@@ -182,12 +182,12 @@ def _itself(text: str) -> str:
     return text
 
 
-def _which(path: Path, field: str, holder: dict[str, Kind], kind: Kind, fields: Fields) -> str:
+def _which(path: Path, field: str, holder: dict[str, FieldType], kind: FieldType, fields: Fields) -> str:
     """What to write for one element of an array."""
     text = path_text(path)
     ways = [f'{text}[0]']
     if kind.is_message:
-        ways += [f'{text}[{name}=...]' for name, inner in fields(kind.base).items() if inner == Kind('string')]
+        ways += [f'{text}[{name}=...]' for name, inner in fields(kind.base).items() if inner == FieldType('string')]
         if 'header' in fields(kind.base):
             ways.append(f'{text}[header.frame_id=...]')
     ways += [f'{text}[{name}=...]' for name, other in holder.items() if other.is_text and other.repeated]
@@ -200,7 +200,7 @@ def _of(path: Path) -> str:
     return f' ({path_text(path)})' if path else ''
 
 
-def _angles(kind: Kind) -> str:
+def _angles(kind: FieldType) -> str:
     return f', {", ".join(ANGLES)} (rad)' if kind.base == QUATERNION else ''
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import shown
 from .fields import Fields
 from .getters import getter, number_getter
-from .map import Source
+from .map import ChannelSource
 from .path import parse_path, path_text
 
 OTHER, UNCERTAIN = 'of another frame', 'too uncertain'
@@ -25,7 +25,7 @@ class Unfit(Exception):
         self.why, self.what, self.expected = why, what, expected
 
 
-def guard_of(source: Source, msgtype: str, fields: Fields) -> Callable[[Any], float] | None:
+def guard_of(source: ChannelSource, msgtype: str, fields: Fields) -> Callable[[Any], float] | None:
     """Function from a message to how many samples of the machine's noise are worth one of it, 1 or more; None where the
     map asks nothing.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from .fields import HEADER, QUATERNION, TIME, Fields, Kind
-from .path import Path, Selection, Step
+from .fields import HEADER, QUATERNION, TIME, Fields, FieldType
+from .path import Path, PathStep, Selection
 
 DEPTH = 5               # fields of fields
 LONGEST = 64            # elements of an array: a longer one is a picture or a cloud of points
@@ -19,7 +19,7 @@ _CLOCKS = (HEADER, TIME, 'builtin_interfaces/msg/Duration')
 def leaves(message: Any, msgtype: str, fields: Fields, depth: int = DEPTH) -> Iterator[Path]:
     """Paths to the numbers of a message; of a quaternion roll and pitch. KeyError for an unknown type."""
     if msgtype == QUATERNION:
-        yield from ((Step('roll'),), (Step('pitch'),))
+        yield from ((PathStep('roll'),), (PathStep('pitch'),))
         return
     inside = fields(msgtype)
     for name, kind in inside.items():
@@ -28,21 +28,22 @@ def leaves(message: Any, msgtype: str, fields: Fields, depth: int = DEPTH) -> It
         value = getattr(message, name)
         if not kind.repeated:
             if kind.is_number:
-                yield (Step(name),)
+                yield (PathStep(name),)
             elif kind.is_message:
-                yield from ((Step(name), *rest) for rest in leaves(value, kind.base, fields, depth - 1))
+                yield from ((PathStep(name), *rest) for rest in leaves(value, kind.base, fields, depth - 1))
         elif (kind.is_number or kind.is_message) and 0 < len(value) <= LONGEST:
             yield from _elements(message, name, kind, value, inside, fields, depth)
 
 
-def _elements(message: Any, name: str, kind: Kind, values: Sequence[Any], holder: Mapping[str, Kind], fields: Fields,
+def _elements(message: Any, name: str, kind: FieldType, values: Sequence[Any], holder: Mapping[str, FieldType],
+              fields: Fields,
               depth: int) -> Iterator[Path]:
     """Of an array, chosen by names where each element has one of its own."""
     within = _labels_within(values, kind.base, fields) if kind.is_message else []
     selections = within or _labels_beside(message, len(values), holder, fields) or [
         Selection(place) for place in range(len(values))]
     for selection, value in zip(selections, values):
-        step = Step(name, selection)
+        step = PathStep(name, selection)
         if kind.is_number:
             yield (step,)
         else:
@@ -67,7 +68,7 @@ def _texts(msgtype: str, fields: Fields, depth: int) -> Iterator[tuple[str, ...]
             yield from ((name, *rest) for rest in _texts(kind.base, fields, depth - 1))
 
 
-def _labels_beside(message: Any, count: int, holder: Mapping[str, Kind], fields: Fields) -> list[Selection]:
+def _labels_beside(message: Any, count: int, holder: Mapping[str, FieldType], fields: Fields) -> list[Selection]:
     """Names of the elements of an array by an array of text that is as long, in the message or in a field of it."""
     for key, names in _text_arrays(message, holder, fields, 2):
         found = _distinct(names, key) if len(names) == count else []
@@ -76,7 +77,7 @@ def _labels_beside(message: Any, count: int, holder: Mapping[str, Kind], fields:
     return []
 
 
-def _text_arrays(message: Any, inside: Mapping[str, Kind], fields: Fields,
+def _text_arrays(message: Any, inside: Mapping[str, FieldType], fields: Fields,
                  depth: int) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     for name, kind in inside.items():
         value = getattr(message, name)

@@ -29,7 +29,7 @@ _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
 _TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg/)?[A-Za-z][A-Za-z0-9]*')
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """Where in a file something stands: to raise errors about it."""
 
     file: str
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class ChannelSource:
     """One way to get a channel: ``gain * number + bias``, in ``unit``, of the field at ``path``.
 
     ``stamp``: 'header', 'arrival', or a path; ``delay_ns`` is taken off it. ``rate``: expected, Hz, None: any.
@@ -57,7 +57,7 @@ class Source:
     gain: float
     bias: float
     unit: str
-    place: Place
+    place: FilePlace
     stamp: str = HEADER_STAMP
     delay_ns: int = 0
     rate: float | None = None
@@ -76,11 +76,11 @@ class SourceMap:
 
     file: str
     name: str = ''
-    channels: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
+    channels: Mapping[str, tuple[ChannelSource, ...]] = field(default_factory=dict)
     definitions: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ChannelSource]:
         """All of them."""
         return [source for ways in self.channels.values() for source in ways]
 
@@ -127,7 +127,7 @@ def _map(file: str, parts: Mapping[str, Entry]) -> SourceMap:
     expected = 'a mapping from channels such as ' + examples((*SENSORS, *COMMANDS))
     if not isinstance(channels.value, dict) or not channels.value:
         raise channels.error(expected)
-    found: dict[str, tuple[Source, ...]] = {}
+    found: dict[str, tuple[ChannelSource, ...]] = {}
     for name, value in channels.value.items():
         try:
             kind = parse_channel(name, (*SENSORS, *COMMANDS)).kind
@@ -152,20 +152,22 @@ def _topics(entry: Entry) -> dict[str, dict[str, Entry]]:
         [], _OF_TOPIC) for topic, value in entry.value.items()}
 
 
-def _source(channel: str, entry: Entry, wanted: tuple[str, ...], topics: Mapping[str, dict[str, Entry]]) -> Source:
+def _source(channel: str, entry: Entry, wanted: tuple[str, ...],
+            topics: Mapping[str, dict[str, Entry]]) -> ChannelSource:
     own = entry.mapping(['topic', 'path', 'unit'], _OF_CHANNEL)
     topic = _topic_name(own['topic'])
     parts = {**topics.get(topic, {}), **own}
     sign = _sign(parts['sign']) if 'sign' in parts else 1.0
     gain, bias, unit = read_conversion(parts, wanted, USUAL)
-    return Source(channel, topic, _path(parts['path']), sign * gain, sign * bias, unit, Place(entry.file, entry.key),
-                  _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
-                  round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
-                  _rate(parts['rate']) if 'rate' in parts else None,
-                  _type(parts['type']) if 'type' in parts else '',
-                  'optional' in parts and parts['optional'].flag(),
-                  _path(parts['variance']) if 'variance' in parts else (),
-                  _require(parts['require']) if 'require' in parts else (), mount=_mount(parts))
+    return ChannelSource(channel, topic, _path(parts['path']), sign * gain, sign * bias, unit,
+                         FilePlace(entry.file, entry.key),
+                         _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
+                         round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
+                         _rate(parts['rate']) if 'rate' in parts else None,
+                         _type(parts['type']) if 'type' in parts else '',
+                         'optional' in parts and parts['optional'].flag(),
+                         _path(parts['variance']) if 'variance' in parts else (),
+                         _require(parts['require']) if 'require' in parts else (), mount=_mount(parts))
 
 
 def _topic_name(entry: Entry) -> str:

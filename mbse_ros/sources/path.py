@@ -30,7 +30,7 @@ class Selection(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A field, and which element of it where it is an array."""
 
     field: str
@@ -43,12 +43,12 @@ class Step(NamedTuple):
         return f'{self.field}[{place}]' if place is not None else f'{self.field}[{".".join(key)}={_words(names)}]'
 
 
-Path = tuple[Step, ...]
+Path = tuple[PathStep, ...]
 
 
 def parse_path(text: str) -> Path:
     """The steps of a path; raises ValueError, a phrase with what was expected."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     place = 0
     while True:
         field = _FIELD.match(text, place)
@@ -57,7 +57,7 @@ def parse_path(text: str) -> Path:
         place, selection = field.end(), None
         if text[place:place + 1] == '[':
             selection, place = _selection(text, place + 1)
-        steps.append(Step(field.group(), selection))
+        steps.append(PathStep(field.group(), selection))
         if place == len(text):
             return tuple(steps)
         if text[place] != '.':

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .map import Source
+from .map import ChannelSource
 
 NEAR = 1.5      # times the expected rate, or so much less
 FEWEST = 20     # samples before a rate says something
 
 
-class Rates:
+class RateCounter:
     """Counts samples of the ``sources`` that expect a rate."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[ChannelSource]) -> None:
         self._expected = {source.channel: source.rate for source in sources if source.rate}
         self._seen: dict[str, list[int]] = {}
 

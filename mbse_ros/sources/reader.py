@@ -21,8 +21,8 @@ from .fields import store_fields
 from .machine import for_machine, left_over, section_of
 from .map import ARRIVAL, SourceMap
 from .path import path_text
-from .rates import Rates
-from .topic_samples import FILLED, UNSTAMPED, LeftOut, TopicSamples
+from .rates import RateCounter
+from .topic_samples import FILLED, UNSTAMPED, TopicSamples, UnusableSample
 from .topics import chosen, find_namespace, refuse_absent
 
 
@@ -68,7 +68,7 @@ class SourceReader:
         self._refused: dict[tuple[str, str], list[Any]] = {}
         self._counts: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
-        self._rates = Rates([source for own in by_topic.values() for source in own])
+        self._rates = RateCounter([source for own in by_topic.values() for source in own])
         # A channel by its arrival has no age, and of one with a delay the map says how old it is.
         self._timed = {topic: {source.channel for source in own if source.stamp != ARRIVAL and not source.delay_ns}
                        for topic, own in by_topic.items()}
@@ -83,9 +83,9 @@ class SourceReader:
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:
         """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
-        return {first.channel: (count, 'a stamp of 0' if isinstance(first, LeftOut) else str(first.value))
+        return {first.channel: (count, 'a stamp of 0' if isinstance(first, UnusableSample) else str(first.value))
                 for first, count in self._refused.values()
-                if isinstance(first, StampError) or isinstance(first, LeftOut) and first.why == UNSTAMPED}
+                if isinstance(first, StampError) or isinstance(first, UnusableSample) and first.why == UNSTAMPED}
 
     @property
     def warnings(self) -> list[str]:
@@ -154,7 +154,7 @@ class SourceReader:
         """Samples left out, channels of one topic with the same fate on one line; others one by one."""
         lines: dict[tuple[str, ...], list[str]] = {}
         for first, count in self._refused.values():
-            if isinstance(first, LeftOut):
+            if isinstance(first, UnusableSample):
                 key = (f'{count} sample{"s" * (count != 1)} left out', first.source.topic, first.why)
                 lines.setdefault(key, [f'{first}']).append(first.channel)
             else:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..bags.messages import SECOND, SENSOR_LAST_NS
-from .fields import HEADER, TIME, Fields, Kind
+from .fields import HEADER, TIME, Fields, FieldType
 from .getters import getter
 from .map import ARRIVAL, HEADER_STAMP
-from .path import Step, parse_path, path_text
+from .path import PathStep, parse_path, path_text
 
 DEPTH = 3       # fields of fields that are looked at for a stamp
 
@@ -24,12 +24,12 @@ def stamp_getter(stamp: str, msgtype: str, fields: Fields) -> Callable[[Any], in
     if stamp == ARRIVAL:
         return None
     path = parse_path(stamp)
-    if stamp == HEADER_STAMP and fields(msgtype).get('header') != Kind(HEADER):
+    if stamp == HEADER_STAMP and fields(msgtype).get('header') != FieldType(HEADER):
         raise ValueError(_remedy(f'{msgtype} has no header', msgtype, fields))
     found = getter(path, msgtype, fields)
-    if found.kind == Kind(HEADER):
-        found = getter((*path, Step('stamp')), msgtype, fields)
-    if found.kind != Kind(TIME):
+    if found.kind == FieldType(HEADER):
+        found = getter((*path, PathStep('stamp')), msgtype, fields)
+    if found.kind != FieldType(TIME):
         raise ValueError(_remedy(f'{path_text(path)} is a {found.kind}', msgtype, fields))
     get = found.get
 

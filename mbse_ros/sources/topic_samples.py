@@ -13,7 +13,7 @@ from ..errors import DescriptionError, SampleError, shown
 from .fields import Fields
 from .getters import Absent, number_getter, of_quaternion
 from .guards import Unfit, guard_of
-from .map import Source
+from .map import ChannelSource
 from .mount import mounted_getter
 from .path import path_text
 from .proposals.words import near
@@ -25,22 +25,22 @@ MOST = 40       # names in one message
 DEGREE = radians(1.0)
 
 
-class LeftOut(SampleError):
+class UnusableSample(SampleError):
     """A sample that a message does not have, or not as a number: ``why`` is one of the four words above or
     those of `guards`, ``source`` what was read."""
 
-    def __init__(self, source: Source, stamp_ns: int, value: object, expected: str, why: str) -> None:
+    def __init__(self, source: ChannelSource, stamp_ns: int, value: object, expected: str, why: str) -> None:
         super().__init__(source.channel, stamp_ns, value, expected)
         self.source, self.why = source, why
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LeftOut, (self.source, self.stamp_ns, self.value, self.expected, self.why)
+        return UnusableSample, (self.source, self.stamp_ns, self.value, self.expected, self.why)
 
 
 class _Bound(NamedTuple):
     """A source, with the functions for its type."""
 
-    source: Source
+    source: ChannelSource
     value: Callable[[Any], Any]
     stamp: Callable[[Any], int] | None
     expected: str
@@ -54,14 +54,14 @@ class TopicSamples:
     (file, key, value, what there is) for a path, stamp or type that does not fit the type of the messages.
     """
 
-    def __init__(self, topic: str, sources: Sequence[Source], msgtype: str, fields: Fields) -> None:
+    def __init__(self, topic: str, sources: Sequence[ChannelSource], msgtype: str, fields: Fields) -> None:
         self.topic, self.msgtype = topic, msgtype
         self.absent: dict[str, Absent] = {}
         stamps: dict[str, Callable[[Any], int] | None] = {}
         self._bound = [self._bind(source, msgtype, fields, stamps) for source in sources]
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ChannelSource]:
         """What is read here."""
         return [bound.source for bound in self._bound]
 
@@ -82,34 +82,34 @@ class TopicSamples:
                         known[stamp_of] = stamp_of(message)
                     stamp = known[stamp_of]
                     if stamp == 0:
-                        refuse(LeftOut(source, 0, 0, FILLED, UNSTAMPED))
+                        refuse(UnusableSample(source, 0, 0, FILLED, UNSTAMPED))
                         continue
                 if guard is not None:
                     share = guard(message)
                 value = float(value_of(message))
             except Unfit as unfit:
-                refuse(LeftOut(source, stamp, unfit.what, unfit.expected, unfit.why))
+                refuse(UnusableSample(source, stamp, unfit.what, unfit.expected, unfit.why))
                 continue
             except Absent as absent:
                 self.absent[source.channel] = absent
-                refuse(LeftOut(source, arrival_ns, absent.what, expected, ABSENT))
+                refuse(UnusableSample(source, arrival_ns, absent.what, expected, ABSENT))
                 continue
             except (ValueError, TypeError, OverflowError) as error:
-                refuse(LeftOut(source, arrival_ns, str(error), expected, UNREADABLE))
+                refuse(UnusableSample(source, arrival_ns, str(error), expected, UNREADABLE))
                 continue
             if not isfinite(value):
-                refuse(LeftOut(source, stamp, value, f'a finite number in {expected}', UNFINITE))
+                refuse(UnusableSample(source, stamp, value, f'a finite number in {expected}', UNFINITE))
                 continue
             found.append(Sample(source.channel, stamp - source.delay_ns, source.gain * value + source.bias, share))
         return found
 
-    def candidates(self, source: Source) -> str:
+    def candidates(self, source: ChannelSource) -> str:
         """What the last message without the element of a source had instead, in words."""
         there = self.absent[source.channel].there if source.channel in self.absent else ()
         wanted = next((name for step in source.path if step.selection for name in step.selection.names), '')
         return (', '.join(map(shown, there[:MOST])) or 'none, the array is empty') + near(wanted, there)
 
-    def _bind(self, source: Source, msgtype: str, fields: Fields,
+    def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
               stamps: dict[str, Callable[[Any], int] | None]) -> _Bound:
         key, value = 'type', msgtype
         try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ..bags.topics import TopicMap, one_namespace
 from ..errors import BagError
-from .map import Source, SourceMap
+from .map import ChannelSource, SourceMap
 from .proposals.words import near
 
 MOST = 60       # topics in one message
@@ -29,21 +29,21 @@ def find_namespace(sources: SourceMap, topics: Mapping[str, str], given: str | N
     return one_namespace(None, found if best or len(found) == 1 else set(), path)
 
 
-def _spaces(source: Source, topics: Mapping[str, str]) -> list[str]:
+def _spaces(source: ChannelSource, topics: Mapping[str, str]) -> list[str]:
     """Namespaces in which a topic of a source's name is."""
     return [] if source.topic.startswith('/') else [topic[:-len(source.topic) - 1] for topic in topics
                                                     if topic.endswith(f'/{source.topic}')]
 
 
-def _there(source: Source, topics: Mapping[str, str], space: str) -> bool:
+def _there(source: ChannelSource, topics: Mapping[str, str], space: str) -> bool:
     kind = topics.get(TopicMap().absolute(source.topic, space))
     return kind is not None and source.type in ('', kind)
 
 
-def chosen(sources: SourceMap, topics: Mapping[str, str], space: str) -> dict[str, list[Source]]:
+def chosen(sources: SourceMap, topics: Mapping[str, str], space: str) -> dict[str, list[ChannelSource]]:
     """Sources by the full names of their topics: of each channel the first whose topic is there; of a channel without
     any, none."""
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[ChannelSource]] = {}
     for ways in sources.channels.values():
         way = next((way for way in ways if _there(way, topics, space)), None)
         if way is not None:

@@ -23,7 +23,7 @@ from ..simulation.estimator_benchmark import (
     SENSORS,
     SETTLED,
     STEP,
-    Result,
+    BenchmarkResult,
     benchmark_cases,
     run_case,
 )
@@ -75,7 +75,7 @@ def _cell(value: float | int | None) -> str:
     return str(value) if isinstance(value, int) else number(value)
 
 
-def write_estimator_plots(results: Sequence[Result], folder: Path) -> None:
+def write_estimator_plots(results: Sequence[BenchmarkResult], folder: Path) -> None:
     """Of each mechanism the bars of the errors, and the error over time with each set of sensors."""
     folder.mkdir(parents=True, exist_ok=True)
     for mechanism in dict.fromkeys(result.case.mechanism for result in results):
@@ -85,7 +85,7 @@ def write_estimator_plots(results: Sequence[Result], folder: Path) -> None:
         write_plots([_traces(chosen, mechanism, sensor) for sensor in sensors], folder / f'fig6_traces_{mechanism}.png')
 
 
-def _bars(results: Sequence[Result], mechanism: str, key: str) -> Bars:
+def _bars(results: Sequence[BenchmarkResult], mechanism: str, key: str) -> Bars:
     """Bars of all filters, one colour a set of sensors; no bar for what was lost."""
     what, unit = QUANTITIES[key]
     estimators = list(dict.fromkeys(result.case.estimator for result in results))
@@ -99,7 +99,7 @@ def _height(row: dict[str, Any] | None, key: str) -> float | None:
     return None if row is None or row['diverged'] == row['seeds'] else row[key]
 
 
-def _traces(results: Sequence[Result], mechanism: str, sensor: str) -> Panel:
+def _traces(results: Sequence[BenchmarkResult], mechanism: str, sensor: str) -> Panel:
     """Distance of the estimated from the true position, seed 0; what is lost leaves the picture."""
     chosen = [result for result in results if result.case.sensor == sensor]
     errors = [np.clip(np.abs(result.error), SMALLEST, 10 * LOST) if result.error.size

@@ -34,7 +34,7 @@ NAMES = re.compile(r'\w+/\w+(?:\.[xyz])?')        # of channels, in a reason
 
 
 @dataclass(frozen=True)
-class Case:
+class FaultCase:
     """A fault by its name ('' for none) of a sensor from ``begin`` on, in a run of ``duration``, both s."""
 
     machine: str
@@ -47,7 +47,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SegmentOutcome:
     """What came out over one segment: ``t``, s, at its end, ``dt``, its length, ``moved``, s in which the machine moved
     until then; error and half-width of the mass, kg.
 
@@ -77,7 +77,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Truth:
+class MassTruth:
     """Of a run from ``first_ns`` on: times (k,), s, the mass (k,), kg, and the s (k,) of motion so far."""
 
     first_ns: int
@@ -86,7 +86,7 @@ class Truth:
     moved: np.ndarray
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: FaultCase) -> dict[str, Any]:
     """The row of a case; an error of our own that ends the chain is its ``failure``."""
     if not case.fault:
         return clean_row(case, *clean_run(case.machine, case.valve, case.seed, case.duration))
@@ -100,7 +100,7 @@ def run_case(case: Case) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def clean_run(name: str, valve: str, seed: int, duration: float) -> tuple[list[Seen], str]:
+def clean_run(name: str, valve: str, seed: int, duration: float) -> tuple[list[SegmentOutcome], str]:
     """The same motion with sound sensors."""
     frames = frames_of(name, seed, duration)
     samples = [(frame.stamp_ns, channel, value) for frame in frames
@@ -109,19 +109,19 @@ def clean_run(name: str, valve: str, seed: int, duration: float) -> tuple[list[S
 
 
 def seen_of(name: str, valve: str, frames: Sequence[SensorFrame], samples: Iterable[tuple[int, str, float]]
-            ) -> tuple[list[Seen], str]:
+            ) -> tuple[list[SegmentOutcome], str]:
     """What comes out of the chain for samples, and why it ended early, '' if it did not."""
     outputs, failure = outputs_of(fresh_pipeline(name, valve), samples)
     truth = truth_of(frames)
     return [judged(output, machine_of(name, valve), truth) for output in outputs], failure
 
 
-def truth_of(frames: Sequence[SensorFrame]) -> Truth:
+def truth_of(frames: Sequence[SensorFrame]) -> MassTruth:
     """Mass and motion along the frames of a run."""
     t = np.array([(frame.stamp_ns - frames[0].stamp_ns) * 1e-9 for frame in frames])
     moving = [np.abs(frame.velocity).max() > MOVING for frame in frames]
-    return Truth(frames[0].stamp_ns, t, np.array([frame.payload for frame in frames]),
-                 np.cumsum(moving * np.diff(t, prepend=0.0)))
+    return MassTruth(frames[0].stamp_ns, t, np.array([frame.payload for frame in frames]),
+                     np.cumsum(moving * np.diff(t, prepend=0.0)))
 
 
 def outputs_of(pipeline: Pipeline, samples: Iterable[tuple[int, str, float]]) -> tuple[list[Output], str]:
@@ -137,7 +137,7 @@ def outputs_of(pipeline: Pipeline, samples: Iterable[tuple[int, str, float]]) ->
     return found, ''
 
 
-def judged(output: Output, machine: Machine, truth: Truth) -> Seen:
+def judged(output: Output, machine: Machine, truth: MassTruth) -> SegmentOutcome:
     """One output against the true mass."""
     state, payload = output.state, output.payload
     t, reason = (payload.stamp_ns - truth.first_ns) * 1e-9, f'{state.reason}; {payload.reason}'
@@ -147,13 +147,15 @@ def judged(output: Output, machine: Machine, truth: Truth) -> Seen:
     alarm = (unwell or bool(blamed)
              or payload.status in (*ALARMS, PayloadStatus.NO_DATA) and not starting)
     fine = state.status is ObserverStatus.OK
-    return Seen(t, len(output.segment.values) * output.segment.step_ns * 1e-9,
-                float(np.interp(t, truth.t, truth.moved)), payload.mass - float(np.interp(t, truth.t, truth.mass)),
-                0.5 * (payload.upper - payload.lower), fine and payload.status is PayloadStatus.UPDATING,
-                fine and payload.status in HELD, alarm, blamed, reason.strip('; '))
+    return SegmentOutcome(t, len(output.segment.values) * output.segment.step_ns * 1e-9,
+                          float(np.interp(t, truth.t, truth.moved)),
+                          payload.mass - float(np.interp(t, truth.t, truth.mass)),
+                          0.5 * (payload.upper - payload.lower), fine and payload.status is PayloadStatus.UPDATING,
+                          fine and payload.status in HELD, alarm, blamed, reason.strip('; '))
 
 
-def faulty_row(case: Case, seen: Sequence[Seen], clean: Sequence[Seen], failure: str = '') -> dict[str, Any]:
+def faulty_row(case: FaultCase, seen: Sequence[SegmentOutcome], clean: Sequence[SegmentOutcome],
+               failure: str = '') -> dict[str, Any]:
     """Figures of a run with a fault, of the time since it began.
 
     It is detected where an alarm is raised, or a sensor named, that the ``clean`` run does not have at that instant, or
@@ -181,25 +183,25 @@ def faulty_row(case: Case, seen: Sequence[Seen], clean: Sequence[Seen], failure:
 class Usual:
     """What the clean run says at an instant."""
 
-    def __init__(self, clean: Sequence[Seen]) -> None:
+    def __init__(self, clean: Sequence[SegmentOutcome]) -> None:
         self._clean, self._t = clean, [item.t for item in clean]
 
-    def alarm(self, item: Seen) -> bool:
+    def alarm(self, item: SegmentOutcome) -> bool:
         """Whether it raises an alarm then."""
         near = self._at(item)
         return near is not None and near.alarm
 
-    def blamed(self, item: Seen) -> frozenset[str]:
+    def blamed(self, item: SegmentOutcome) -> frozenset[str]:
         """Channels that are named, and not in the clean run too."""
         near = self._at(item)
         return item.blamed - (near.blamed if near else frozenset())
 
-    def _at(self, item: Seen) -> Seen | None:
+    def _at(self, item: SegmentOutcome) -> SegmentOutcome | None:
         place = bisect_left(self._t, item.t - 1e-6)
         return self._clean[min(place, len(self._clean) - 1)] if self._clean else None
 
 
-def clean_row(case: Case, seen: Sequence[Seen], failure: str = '') -> dict[str, Any]:
+def clean_row(case: FaultCase, seen: Sequence[SegmentOutcome], failure: str = '') -> dict[str, Any]:
     """Figures of a run without a fault: every alarm is a false one."""
     alarms = [item for item in seen if item.alarm]
     begun = [item for item, before in zip(alarms, [None, *alarms]) if before is None or item.t - before.t > APART]
@@ -208,7 +210,7 @@ def clean_row(case: Case, seen: Sequence[Seen], failure: str = '') -> dict[str, 
             'reasons': list(dict.fromkeys(item.reason for item in begun)), 'failure': failure}
 
 
-def errors(seen: Sequence[Seen]) -> dict[str, float]:
+def errors(seen: Sequence[SegmentOutcome]) -> dict[str, float]:
     """Worst error of the mass while the status is good, over its half-width and in kg, how long it was wrong, and the
     longest spell outside its interval."""
     good = [item for item in seen if item.good and isfinite(item.half_width) and item.half_width > 0]
@@ -220,7 +222,7 @@ def errors(seen: Sequence[Seen]) -> dict[str, float]:
             'seconds_ok': sum(item.dt for item in good)}
 
 
-def longest(seen: Sequence[Seen]) -> float:
+def longest(seen: Sequence[SegmentOutcome]) -> float:
     """Longest time without a break, s, in which the status is good and the mass outside its interval."""
     most = spell = 0.0
     for item in seen:

@@ -17,7 +17,7 @@ from ..report.plots import Bars, write_bars
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.sensor_faults import BUS, FAULTS, chosen_faults, sensors_of
-from .fault_cases import TWICE, Case, machine_of, run_case
+from .fault_cases import TWICE, FaultCase, machine_of, run_case
 from .many import machine_name, many
 
 MACHINES = ('patu655_lift', 'patu655', 'zx200', 'zx200_can')
@@ -55,7 +55,7 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
 
 
 def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence[str], sensors: Sequence[str],
-                seeds: int, begin: float | None, duration: float, clean: float) -> list[Case]:
+                seeds: int, begin: float | None, duration: float, clean: float) -> list[FaultCase]:
     """All combinations, empty sequences standing for all; first those without a fault, if they last any time.
 
     ``begin``, s; None: at 8 s, and once more at the first sample what does not hold from there on anyway.
@@ -70,15 +70,15 @@ def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence
     for sensor in sensors:
         if sensor != BUS and not any(sensor in channels for channels in known.values()):
             raise SettingError('--sensor', sensor, 'one of ' + ', '.join(dict.fromkeys(sum(known.values(), ()))))
-    begins, found = BEGINS if begin is None else (begin,), list[Case]()
+    begins, found = BEGINS if begin is None else (begin,), list[FaultCase]()
     for name in machines:
         pairs = [(fault.name, sensor) for fault in chosen for sensor in sensors_of(fault, machine_of(name))
                  if not sensors or sensor in sensors]
         for seed in range(1, seeds + 1):
             for valve in valves:
-                found += [Case(name, valve, seed, '', '', begins[0], clean)] if clean else []
+                found += [FaultCase(name, valve, seed, '', '', begins[0], clean)] if clean else []
                 for fault, sensor in pairs:
-                    found += [Case(name, valve, seed, fault, sensor, at, duration)
+                    found += [FaultCase(name, valve, seed, fault, sensor, at, duration)
                               for at in ((begins[0],) if FAULTS[fault].whole else begins)]
     return found
 

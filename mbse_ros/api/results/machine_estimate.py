@@ -11,7 +11,7 @@ import numpy as np
 
 from ...machine import Machine
 from .result import Result
-from .series import Series, entry_unit
+from .series import ResultSeries, entry_unit
 from .simulations import truth_series
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ class MachineEstimate(Result):
         """What was odd about the samples, one line each."""
         return self.estimate.warnings
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
-        state = [Series(name, entry_unit(self.machine, name), self.mean[:, k], self.stddev[:, k],
-                        panel='pressures' if name.startswith('pressure/') else '')
+        state = [ResultSeries(name, entry_unit(self.machine, name), self.mean[:, k], self.stddev[:, k],
+                              panel='pressures' if name.startswith('pressure/') else '')
                  for k, name in enumerate(self.names) if name != 'payload/mass']
         state.sort(key=lambda item: KINDS.index(kind) if (kind := item.name.partition('/')[0]) in KINDS else len(KINDS))
-        return [Series('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state]
+        return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state]
 
     @cached_property
     def truth(self) -> MachineTruth | None:
@@ -124,6 +124,6 @@ class MachineTruth(Result):
         """Names of the columns."""
         return tuple(item.name for item in self.series())
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """The mass and the state, under the names of the estimates."""
-        return [Series('mass', 'kg', self.payload), *truth_series(self.machine, self.arrays)]
+        return [ResultSeries('mass', 'kg', self.payload), *truth_series(self.machine, self.arrays)]

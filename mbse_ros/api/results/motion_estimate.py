@@ -15,7 +15,7 @@ from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model
 from .result import Result
-from .series import Series
+from .series import ResultSeries
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
@@ -39,10 +39,10 @@ def first_names(model: Model) -> list[str]:
                                *model.names]))
 
 
-def motion_series(model: Model, arrays: dict[str, np.ndarray], names: Sequence[str] = ()) -> list[Series]:
+def motion_series(model: Model, arrays: dict[str, np.ndarray], names: Sequence[str] = ()) -> list[ResultSeries]:
     """Series of ``arrays`` (k, n) of all coordinates by kind ('position', ...), of these or all ``names``; all kinds of
     one coordinate after each other."""
-    return [Series(column_of(kind, name), unit_of_rate(model.description, name, kind), values[:, place])
+    return [ResultSeries(column_of(kind, name), unit_of_rate(model.description, name, kind), values[:, place])
             for name in (names or first_names(model)) for place in [model.names.index(name)]
             for kind, values in arrays.items()]
 
@@ -94,28 +94,29 @@ class MotionEstimate(Result):
         """The true coordinates at the same times, where a bag has them, for ``plot(truth=...)``."""
         return MotionTruth(self.t, self.model, self.true_q) if np.isfinite(self.true_q).any() else None
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """Independent coordinates and their rates with their deviations, forces, other entries, all else."""
         found = self.main_series()
         rest = motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd})
         named = {item.name for item in found}
         return found + self._with_stddev([item for item in rest if item.name not in named])
 
-    def main_series(self) -> list[Series]:
+    def main_series(self) -> list[ResultSeries]:
         """Independent coordinates and their rates with their deviations, forces, other entries of the state."""
         own = list(self.model.independent)
         motion = {'position': self.q, 'velocity': self.qd}
         found = self._with_stddev(motion_series(self.model, motion, own))
-        found += [Series(f'force/{name}', self._force_unit(name), column, self._stddev(f'force/{name}'))
+        found += [ResultSeries(f'force/{name}', self._force_unit(name), column, self._stddev(f'force/{name}'))
                   for name, column in zip(self.force_names, self.force.T) if np.any(column)]
-        return found + [Series(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
+        return found + [ResultSeries(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
                         enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] not in MOTION]
 
-    def _with_stddev(self, series: list[Series]) -> list[Series]:
+    def _with_stddev(self, series: list[ResultSeries]) -> list[ResultSeries]:
         """The deviations of what is in the state."""
         entries = {**{name: f'position/{name}' for name in self.model.names},
                    **{f'{name}_dot': f'velocity/{name}' for name in self.model.names}}
-        return [Series(item.name, item.unit, item.values, self._stddev(entries.get(item.name, ''))) for item in series]
+        return [ResultSeries(item.name, item.unit, item.values,
+                             self._stddev(entries.get(item.name, ''))) for item in series]
 
     def _stddev(self, entry: str) -> np.ndarray | None:
         return self.stddev[:, self.names.index(entry)] if entry in self.names else None
@@ -144,6 +145,6 @@ class MotionTruth(Result):
         """Names (n,) of the coordinates."""
         return self.model.names
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """The coordinates, under the names of the estimates."""
         return motion_series(self.model, {'position': self.q})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import MissingModuleError, SettingError
-from .series import Series, panels_of
+from .series import ResultSeries, panels_of
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +26,7 @@ class Result:
         def t(self) -> np.ndarray:
             """Times (k,), s."""
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """All columns."""
         raise NotImplementedError
 
@@ -39,7 +39,7 @@ class Result:
         """The column (k,) of a name; raises SettingError that lists the names."""
         return self.chosen([name])[0].values
 
-    def chosen(self, names: Sequence[str]) -> list[Series]:
+    def chosen(self, names: Sequence[str]) -> list[ResultSeries]:
         """The series of these names; raises SettingError."""
         found = {item.name: item for item in self.series()}
         for name in names:
@@ -65,18 +65,18 @@ class Result:
         under the same names as dashes. Gives the matplotlib Figure, which pyplot knows. Raises SettingError."""
         return drawn(self.t, self.chosen(names) if names else first_panels(self.main_series()), truth)
 
-    def main_series(self) -> list[Series]:
+    def main_series(self) -> list[ResultSeries]:
         """What a figure shows where no names are given, as far as it has room."""
         return self.series()
 
 
-def first_panels(series: Sequence[Series]) -> list[Series]:
+def first_panels(series: Sequence[ResultSeries]) -> list[ResultSeries]:
     """The series of the first ``MOST`` panels."""
     kept = list(dict.fromkeys(item.panel or item.name for item in series))[:MOST]
     return [item for item in series if (item.panel or item.name) in kept]
 
 
-def drawn(t: np.ndarray, series: Sequence[Series], truth: Result | None = None) -> Figure:
+def drawn(t: np.ndarray, series: Sequence[ResultSeries], truth: Result | None = None) -> Figure:
     """Figure of series over times (k,), s."""
     from matplotlib import pyplot  # here, because it takes its time to import
 

@@ -22,7 +22,7 @@ RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
 
 
 @dataclass(frozen=True)
-class Series:
+class ResultSeries:
     """One column (k,) over time, SI; ``stddev`` (k,), or ``lower`` and ``upper`` ends (k,) of its 95 % interval, where
     they are known; ``panel``: what it is drawn with, default alone."""
 
@@ -44,15 +44,15 @@ class Series:
         return self.values - NORMAL * self.stddev, self.values + NORMAL * self.stddev
 
 
-def panels_of(t: np.ndarray, series: Sequence[Series], truth: Known) -> list[Panel]:
+def panels_of(t: np.ndarray, series: Sequence[ResultSeries], truth: Known) -> list[Panel]:
     """Panels over times (k,), s; ``truth``: times and values by the name of a series."""
-    groups: dict[str, list[Series]] = {}
+    groups: dict[str, list[ResultSeries]] = {}
     for item in series:
         groups.setdefault(item.panel or item.name, []).append(item)
     return [_panel(title, t, members, truth) for title, members in groups.items()]
 
 
-def _panel(title: str, t: np.ndarray, members: Sequence[Series], truth: Known) -> Panel:
+def _panel(title: str, t: np.ndarray, members: Sequence[ResultSeries], truth: Known) -> Panel:
     alone = len(members) == 1
     curves, bands = [], []
     for k, item in enumerate(members):
@@ -70,7 +70,7 @@ def _panel(title: str, t: np.ndarray, members: Sequence[Series], truth: Known) -
     return Panel(title, unit, curves, tuple(bands), limits=_limits(members))
 
 
-def _limits(members: Sequence[Series]) -> tuple[float, float] | None:
+def _limits(members: Sequence[ResultSeries]) -> tuple[float, float] | None:
     """Limits of y that the widest intervals, such as those of a start, do not stretch; None: as all fits."""
     ends = [item.interval for item in members if item.interval is not None]
     values = np.concatenate([item.values[np.isfinite(item.values)] for item in members])

@@ -14,7 +14,7 @@ from ...machine import Machine
 from ..samples import Samples
 from .motion_estimate import motion_series
 from .result import Result
-from .series import Series, entry_unit
+from .series import ResultSeries, entry_unit
 
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion
@@ -58,19 +58,20 @@ class MotionSimulation(Result):
         """Accelerations (k, n)."""
         return self.motion.qdd
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """Coordinates with both rates, the independent ones first, then the energies."""
         return [*self._motion(), *self._energies()]
 
-    def main_series(self) -> list[Series]:
+    def main_series(self) -> list[ResultSeries]:
         """Independent coordinates with both rates, and the energies."""
         return [*self._motion(self.model.independent), *self._energies()]
 
-    def _motion(self, names: Sequence[str] = ()) -> list[Series]:
+    def _motion(self, names: Sequence[str] = ()) -> list[ResultSeries]:
         return motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd}, names)
 
-    def _energies(self) -> list[Series]:
-        return [Series(name, 'J', getattr(self.motion, name), panel='energy') for name in ('kinetic', 'potential')]
+    def _energies(self) -> list[ResultSeries]:
+        return [ResultSeries(name, 'J', getattr(self.motion, name), panel='energy') for name in ('kinetic',
+                                                                                                 'potential')]
 
 
 @dataclass(frozen=True)
@@ -123,19 +124,19 @@ class MachineSimulation(Result):
         """Names of the columns of the truth, those of the estimates."""
         return tuple(item.name for item in self.series())
 
-    def series(self) -> list[Series]:
+    def series(self) -> list[ResultSeries]:
         """The mass, then positions, velocities, accelerations and pressures, under the names of the estimates."""
-        return [Series('mass', 'kg', self.payload), *truth_series(
+        return [ResultSeries('mass', 'kg', self.payload), *truth_series(
             self.machine, {kind: self._column(kind) for kind in ('position', 'velocity', 'acceleration', 'pressure')})]
 
 
-def truth_series(machine: Machine, arrays: dict[str, np.ndarray]) -> list[Series]:
+def truth_series(machine: Machine, arrays: dict[str, np.ndarray]) -> list[ResultSeries]:
     """Series of ``arrays`` (k, g or volumes) by kind, named as entries of the observer's state; pressures in one
     panel."""
     found = []
     for kind, values in arrays.items():
         for name, column in zip(machine.volumes if kind == 'pressure' else machine.coordinates, values.T):
             entry = f'{kind}/{name}'
-            found.append(Series(entry, entry_unit(machine, entry), column,
-                                panel='pressures' if kind == 'pressure' else ''))
+            found.append(ResultSeries(entry, entry_unit(machine, entry), column,
+                                      panel='pressures' if kind == 'pressure' else ''))
     return found

@@ -17,14 +17,14 @@ from ..bag import FileBatches, RawMessage
 from ..channel_samples import TopicReader
 from ..messages import SECOND, SENSOR_LAST_NS
 from .cdr import STAMP
-from .message_layout import LARGEST, LAYOUTS, MISSES, Batch, layout_of
+from .message_layout import LARGEST, LAYOUTS, MISSES, MessageBatch, layout_of
 
 SMALL = 4           # messages of a layout that are not worth it
 ALONE = -1          # in place of a channel
 _WORD = 8
 
 
-class Samples(NamedTuple):
+class BagSamples(NamedTuple):
     """Samples in the order of the bag: ``channels`` (n,), places among the reader's channels; ``stamps`` (n,), ns;
     ``values`` (n,), SI, NaN where missing."""
 
@@ -32,9 +32,9 @@ class Samples(NamedTuple):
     stamps: np.ndarray
     values: np.ndarray
 
-    def take(self, rows: slice | np.ndarray) -> Samples:
+    def take(self, rows: slice | np.ndarray) -> BagSamples:
         """Some of them."""
-        return Samples(self.channels[rows], self.stamps[rows], self.values[rows])
+        return BagSamples(self.channels[rows], self.stamps[rows], self.values[rows])
 
 
 class _Words(NamedTuple):
@@ -60,13 +60,13 @@ class Bulk:
         self._layouts: list[list[_Words]] = [[] for _ in readers]
         self._misses = [0] * len(readers)
 
-    def find(self, batch: Batch) -> tuple[Samples, np.ndarray]:
+    def find(self, batch: MessageBatch) -> tuple[BagSamples, np.ndarray]:
         """Samples of a batch whose topics are those of the readers, and the message (n,) that each is of, ascending.
 
         A message that must be read by itself stands there as one sample of the channel ``ALONE``.
         """
         sizes, content = batch.stops - batch.starts, np.frombuffer(batch.content, np.uint8)
-        parts: list[tuple[np.ndarray, Samples]] = []
+        parts: list[tuple[np.ndarray, BagSamples]] = []
         left: list[np.ndarray] = []
         for topic in range(len(self._topics)):
             own = np.flatnonzero(batch.topics == topic)
@@ -76,14 +76,14 @@ class Bulk:
                     rest = self._taken(topic, batch, content, rest, size, parts)
                 left.append(rest)
         alone = np.concatenate(left) if left else np.zeros(0, np.int64)
-        parts.append((alone, Samples(np.full(len(alone), ALONE, np.int32), alone, np.zeros(len(alone)))))
+        parts.append((alone, BagSamples(np.full(len(alone), ALONE, np.int32), alone, np.zeros(len(alone)))))
         messages = np.concatenate([part for part, _ in parts])
         order = np.argsort(messages, kind='stable')
-        return Samples(*(np.concatenate(columns)[order] for columns in zip(*(part for _, part in parts)))), messages[
+        return BagSamples(*(np.concatenate(columns)[order] for columns in zip(*(part for _, part in parts)))), messages[
             order]
 
-    def _taken(self, topic: int, batch: Batch, content: np.ndarray, own: np.ndarray, size: int,
-               parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
+    def _taken(self, topic: int, batch: MessageBatch, content: np.ndarray, own: np.ndarray, size: int,
+               parts: list[tuple[np.ndarray, BagSamples]]) -> np.ndarray:
         """Take what messages of one size hold by the layouts; those that are left."""
         late: list[np.ndarray] = []
         layouts = self._layouts[topic]
@@ -132,7 +132,7 @@ def _rows(content: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
 
 
 def _samples(layout: _Words, own: np.ndarray, words: np.ndarray,
-             parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
+             parts: list[tuple[np.ndarray, BagSamples]]) -> np.ndarray:
     """Put the samples of messages that fit a layout to the ``parts``; those whose stamp is no time are left."""
     seconds, nanoseconds = (_column(words, place, kind).astype(np.int64) for place, kind in (
         (STAMP.start, '<i4'), (STAMP.start + 4, '<u4')))
@@ -144,8 +144,8 @@ def _samples(layout: _Words, own: np.ndarray, words: np.ndarray,
     count = len(layout.channels)
     if count and len(own):
         values = np.column_stack([_column(words, int(place), '<f8') for place in layout.places])
-        parts.append((np.repeat(own, count), Samples(np.tile(layout.channels, len(own)), np.repeat(stamps, count),
-                                                     values.ravel())))
+        parts.append((np.repeat(own, count), BagSamples(np.tile(layout.channels, len(own)), np.repeat(stamps, count),
+                                                        values.ravel())))
     return left
 
 
@@ -154,8 +154,8 @@ def _column(words: np.ndarray, place: int, kind: str) -> np.ndarray:
     return np.ndarray((len(words),), kind, words, place, (words.shape[1] * _WORD,))
 
 
-def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], Samples]
-           ) -> Iterator[tuple[Samples, np.ndarray]]:
+def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], BagSamples]
+           ) -> Iterator[tuple[BagSamples, np.ndarray]]:
     """Samples of one file, with the times (n,) of their messages in the bag, ns; ``alone`` reads a message by itself,
     where it stands.
 
@@ -182,9 +182,9 @@ class _Waiting:
     def __init__(self, file: FileBatches) -> None:
         self._file, self._count = file, 0
         self._alone: dict[int, tuple[int, bytes]] = {}      # topic and bytes, by the number of the message
-        self._left: tuple[Samples, np.ndarray] | None = None
+        self._left: tuple[BagSamples, np.ndarray] | None = None
 
-    def ready(self, batch: Batch, samples: Samples, messages: np.ndarray) -> tuple[Samples, np.ndarray]:
+    def ready(self, batch: MessageBatch, samples: BagSamples, messages: np.ndarray) -> tuple[BagSamples, np.ndarray]:
         """Samples that can go, and the times of their messages; ``samples`` are those of the messages of a batch."""
         times = batch.times[messages]
         rows = np.flatnonzero(samples.channels == ALONE)
@@ -197,7 +197,7 @@ class _Waiting:
             return samples, times
         if self._left is not None:
             before, times_before = self._left
-            samples = Samples(*(np.concatenate(pair) for pair in zip(before, samples)))
+            samples = BagSamples(*(np.concatenate(pair) for pair in zip(before, samples)))
             times = np.concatenate([times_before, times])
         if np.any(times[1:] < times[:-1]):
             order = np.argsort(times, kind='stable')

@@ -77,7 +77,7 @@ def read(cdr: bytes, msgtype: str) -> Read | None:
     """The message of a type of ``TYPES``; None for bytes that are not plainly one."""
     if cdr[:2] != LITTLE_ENDIAN:
         return None
-    reader = _Reader(cdr)
+    reader = _CdrReader(cdr)
     try:
         message = SimpleNamespace(**{name: reader.field(kind) for name, kind in TYPES[msgtype]})
     except (struct.error, ValueError, _Odd):
@@ -87,7 +87,7 @@ def read(cdr: bytes, msgtype: str) -> Read | None:
     return Read(message, tuple(reader.doubles), reader.place)
 
 
-class _Reader:
+class _CdrReader:
     """Reads field after field."""
 
     def __init__(self, cdr: bytes) -> None:

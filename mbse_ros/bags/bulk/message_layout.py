@@ -27,7 +27,7 @@ LARGEST = 1 << 16   # bytes of a message
 _STAMP = '4xiI'
 
 
-class Batch(NamedTuple):
+class MessageBatch(NamedTuple):
     """Messages of wanted topics: message k, at ``times[k]``, ns, is ``content[starts[k]:stops[k]]``, of topic
     ``topics[k]`` among those asked for.
 
@@ -42,19 +42,20 @@ class Batch(NamedTuple):
     last: int | None
 
 
-def joined(messages: Sequence[tuple[int, int, bytes]], last: int | None) -> Batch:
+def joined(messages: Sequence[tuple[int, int, bytes]], last: int | None) -> MessageBatch:
     """A batch of single messages: times, ns, topics and bytes."""
     sizes = np.array([len(data) for _, _, data in messages], dtype=np.int64)
     stops = np.cumsum(sizes)
-    return Batch(b''.join(data for _, _, data in messages), np.array([time for time, _, _ in messages], dtype=np.int64),
-                 _small(topic for _, topic, _ in messages), stops - sizes, stops, last)
+    return MessageBatch(b''.join(data for _, _, data in messages),
+                        np.array([time for time, _, _ in messages], dtype=np.int64),
+                        _small(topic for _, topic, _ in messages), stops - sizes, stops, last)
 
 
 def _small(numbers: Iterable[int]) -> np.ndarray:
     return np.fromiter(numbers, dtype=np.int32)
 
 
-class Layout(NamedTuple):
+class MessageLayout(NamedTuple):
     """``same`` (size,) bytes of a message and ``mask`` (size,): 0xFF where they are always so; of its samples the
     ``channels`` and the ``places`` of their doubles."""
 
@@ -65,7 +66,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleError],
-              strangers: bool = False) -> Layout | None:
+              strangers: bool = False) -> MessageLayout | None:
     """The layout of a message; None where it must be read by the reader of single ones.
 
     ``refused``: list into which the reader refuses; empty before and after. ``strangers``: names that no sensor has are
@@ -89,8 +90,8 @@ def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleE
     refused.clear()
     if spoilt:
         return None
-    return Layout(bytes(cdr), bytes(mask), tuple(sample.channel for sample in samples),
-                  tuple(places[int(sample.value)] for sample in samples))
+    return MessageLayout(bytes(cdr), bytes(mask), tuple(sample.channel for sample in samples),
+                         tuple(places[int(sample.value)] for sample in samples))
 
 
 class _Form(NamedTuple):
@@ -134,7 +135,7 @@ class Forms:
                 self._forms.setdefault(len(cdr), []).append(_form(layout))
 
 
-def _form(layout: Layout) -> _Form:
+def _form(layout: MessageLayout) -> _Form:
     text, end, places = f'<{_STAMP}', STAMP.stop, sorted(layout.places)
     for place in places:
         text, end = f'{text}{place - end}xd', place + 8

@@ -23,7 +23,7 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
-from ..bulk.message_layout import Batch
+from ..bulk.message_layout import MessageBatch
 from .chunk_index import BEFORE, HEAD, messages_in
 from .expand import Budget, expanded
 
@@ -38,7 +38,7 @@ Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized mes
 
 
 @dataclass
-class Block:
+class FileBlock:
     """Bytes of the file that hold messages: a chunk or a run of loose messages; times in ns; ``index``: bytes behind a
     chunk that say where its messages are."""
 
@@ -65,7 +65,7 @@ class McapFile:
         self.warnings: list[str] = []
         self._channels: dict[int, str] = {}
         self._schemas: dict[int, str] = {}
-        self._blocks: list[Block] = []
+        self._blocks: list[FileBlock] = []
         self._size = path.stat().st_size
         self._budget = Budget(self._size)
         with open(path, 'rb') as stream:
@@ -90,7 +90,7 @@ class McapFile:
                 yield from ready[:count]
                 del ready[:count]
 
-    def batches(self, topics: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, topics: Sequence[str]) -> Iterator[MessageBatch]:
         """The same messages of these topics, block by block as they were written."""
         wanted = {topic: place for place, topic in enumerate(topics)}
         numbers = np.full(1 << 16, -1, dtype=np.int32)
@@ -105,8 +105,8 @@ class McapFile:
                 own = topic >= 0
                 starts = places[own] + HEAD.itemsize
                 stops = places[own] + BEFORE + heads['length'][own].astype(np.int64)
-                yield Batch(content, heads['time'][own], topic[own], starts, stops,
-                            following.first_ns if following else None)
+                yield MessageBatch(content, heads['time'][own], topic[own], starts, stops,
+                                   following.first_ns if following else None)
 
     # The index
 
@@ -131,9 +131,9 @@ class McapFile:
             if not self._is_chunk(stream, chunk.chunk_start_offset, chunk.chunk_length):
                 return False
             if chunk.message_end_time >= chunk.message_start_time:
-                self._blocks.append(Block(chunk.message_start_time, chunk.message_end_time, start,
-                                          chunk.chunk_start_offset + chunk.chunk_length,
-                                          index=chunk.message_index_length))
+                self._blocks.append(FileBlock(chunk.message_start_time, chunk.message_end_time, start,
+                                              chunk.chunk_start_offset + chunk.chunk_length,
+                                              index=chunk.message_index_length))
         chunked = len(summary.chunk_indexes) == summary.statistics.chunk_count
         return chunked and bool(self._blocks or not summary.statistics.message_count)
 
@@ -184,7 +184,7 @@ class McapFile:
         stamps = [stamp for opcode, begin, end in _records(content, 0) if end <= len(content)
                   and (stamp := self._noted(content, opcode, begin, end)) is not None]
         if stamps:
-            self._blocks.append(Block(min(stamps), max(stamps), start, stop))
+            self._blocks.append(FileBlock(min(stamps), max(stamps), start, stop))
 
     def _noted(self, data: bytes | mmap.mmap, opcode: int, start: int, stop: int) -> int | None:
         """Time of a message, ns; a topic or its type is taken note of."""
@@ -205,11 +205,11 @@ class McapFile:
         if block and block.loose and block.stop == start and stop - block.start <= LOOSE_BYTES:
             block.first_ns, block.last_ns, block.stop = min(block.first_ns, stamp), max(block.last_ns, stamp), stop
         else:
-            self._blocks.append(Block(stamp, stamp, start, stop, True))
+            self._blocks.append(FileBlock(stamp, stamp, start, stop, True))
 
     # The messages
 
-    def _load(self, stream: BinaryIO, block: Block, wanted: dict[int, str]) -> list[Stamped]:
+    def _load(self, stream: BinaryIO, block: FileBlock, wanted: dict[int, str]) -> list[Stamped]:
         """Messages of one block."""
         content, _ = self._content(stream, block)
         messages = []
@@ -220,7 +220,7 @@ class McapFile:
                     messages.append((stamp, wanted[channel], content[start + _MESSAGE.size:stop]))
         return messages
 
-    def _content(self, stream: BinaryIO, block: Block) -> tuple[bytes, bytes]:
+    def _content(self, stream: BinaryIO, block: FileBlock) -> tuple[bytes, bytes]:
         """Records of a block, and of the index behind it."""
         stream.seek(block.start)
         content = stream.read(block.stop - block.start)

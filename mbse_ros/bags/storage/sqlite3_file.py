@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...errors import shown
-from ..bulk.message_layout import Batch, joined
+from ..bulk.message_layout import MessageBatch, joined
 from .checksums import TABLE, Checksums, message_sum, topic_sum
 
 MAGIC = b'SQLite format 3\x00'
@@ -85,7 +85,7 @@ class Sqlite3File:
             elif number in wanted:
                 yield stamp, wanted[number], data
 
-    def batches(self, topics: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, topics: Sequence[str]) -> Iterator[MessageBatch]:
         """The same messages of these topics, some at a time."""
         wanted = {topic: place for place, topic in enumerate(topics)}
         waiting: list[tuple[int, int, bytes]] = []

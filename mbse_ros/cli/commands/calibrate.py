@@ -47,7 +47,9 @@ def calibrate(
                                 'cluster': cluster, 'force': force or None})
         plan_command(plan, free or [], json_)
         return
-    from ..machines.calibrate_bags import Request, calibrate_command
+    from ..machines.calibrate_bags import CalibrationRequest, calibrate_command
     bags = bags or []
-    calibrate_command(Request(bags, machine_name(machine, bags, namespace), output, payload or [], free or [],
-                              cross_validate, plots, namespace, sources_of(sources), jobs, force, cluster), json_)
+    calibrate_command(CalibrationRequest(bags, machine_name(machine, bags, namespace), output, payload or [],
+                                         free or [],
+                                         cross_validate, plots, namespace, sources_of(sources), jobs, force, cluster),
+                                         json_)

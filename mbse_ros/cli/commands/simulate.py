@@ -82,10 +82,10 @@ def simulate(
         refuse_options('a machine', machine)
         simulate_runs_of(RunsRequest(name, runs=runs, **_given({**mechanism, **many, 'seed': seed})), output, json_)
     else:
-        from ..mechanisms.mechanism_simulate import Request, simulate_mechanism
+        from ..mechanisms.mechanism_simulate import SimulationRequest, simulate_mechanism
         refuse_options('a machine', {**machine, 'seed': seed})
         refuse_options('many runs (--runs)', many)
-        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
+        simulate_mechanism(SimulationRequest(name, **_given(mechanism)), output, json_)
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:

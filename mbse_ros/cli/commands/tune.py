@@ -27,5 +27,5 @@ def tune(
     Shows NIS and whiteness of the innovations before and after. One search, in one process: its steps follow each
     other.
     """
-    from ..mechanisms.tune_filter import Request, tune_command
-    tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)
+    from ..mechanisms.tune_filter import TuningRequest, tune_command
+    tune_command(TuningRequest(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)

@@ -25,7 +25,7 @@ from .calibrate_plots import write_plots
 
 
 @dataclass(frozen=True)
-class Request:
+class CalibrationRequest:
     """What to calibrate, by which bags, and what to write."""
 
     bags: Sequence[Path]
@@ -42,7 +42,7 @@ class Request:
     cluster: str | None = None
 
 
-def calibrate_command(request: Request, json_file: Path | None) -> None:
+def calibrate_command(request: CalibrationRequest, json_file: Path | None) -> None:
     """Calibrate, write, print; raises SettingError, BagError, DescriptionError."""
     check_file(json_file)
     check_file(request.output, '--output', ('.yaml', '.yml'))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.balance import Balance
-from ...calibration.plan import Candidate, Plan, plan
+from ...calibration.balance import CalibrationBalance
+from ...calibration.plan import CandidateMotion, Plan, plan
 from ...calibration.tells import LEARNT
 from ...machine import Machine
 from ...offline.calibration.calibrated_file import prior_machine
@@ -36,7 +36,7 @@ def plan_command(machine: str, free: Sequence[str], json_file: Path | None) -> N
     """Print the procedure; raises DescriptionError, SettingError."""
     check_file(json_file)
     _, loaded = prior_machine(machine, free)
-    found = plan(Balance(loaded))
+    found = plan(CalibrationBalance(loaded))
     write_json(json_file, as_json(loaded, found))
     show(loaded, machine, found)
 
@@ -59,13 +59,13 @@ def show(machine: Machine, name: str, found: Plan) -> None:
                 ['number', 'before', 'after', ''], rows)
 
 
-def _places(item: Candidate) -> list[str]:
+def _places(item: CandidateMotion) -> list[str]:
     return [f'{1e3 * place:.0f}' for place in item.pistons]
 
 
 def as_json(machine: Machine, found: Plan) -> dict[str, Any]:
     """The same."""
-    def pose(item: Candidate) -> dict[str, Any]:
+    def pose(item: CandidateMotion) -> dict[str, Any]:
         return {'pistons': dict(zip(machine.cylinders, np.round(item.pistons, 4).tolist())),
                 'coordinates': dict(zip(machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
                 'load': item.load}

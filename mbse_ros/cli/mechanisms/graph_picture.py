@@ -13,7 +13,7 @@ from ...dynamics.model import Model, load_model
 from ...errors import SettingError
 from ...estimators.filters.parts.problem import problem
 from ...graph.draw import draw_graph
-from ...graph.estimate import Track, estimation_graph
+from ...graph.estimate import EstimatedMotion, estimation_graph
 from ...graph.forward import forward_graph
 from ...graph.graph import FactorGraph
 from ...graph.inverse import inverse_graph
@@ -60,8 +60,8 @@ def _estimate(model: Model, form: str) -> FactorGraph:
     if not sensors:
         raise SettingError('--kind', 'estimate', "a mechanism with sensors that have a 'stddev'")
     start, none = model.start, np.zeros((INSTANTS, len(model.names)))
-    guess = Track(STEP * np.arange(INSTANTS), none + start.q, none + start.qd, none,
-                  np.zeros((INSTANTS, model.degrees_of_freedom)))
+    guess = EstimatedMotion(STEP * np.arange(INSTANTS), none + start.q, none + start.qd, none,
+                            np.zeros((INSTANTS, model.degrees_of_freedom)))
     channels = len(problem(model, sensors).channels)
     return estimation_graph(model, sensors, np.zeros((INSTANTS, channels)), guess).graph
 

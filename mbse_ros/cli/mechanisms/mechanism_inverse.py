@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ...description.coordinate_units import unit_of
-from ...dynamics.forces.driven_motion import InverseDynamics, inverse_dynamics
+from ...dynamics.forces.driven_motion import DrivenMotion, inverse_dynamics
 from ...dynamics.forces.motion_table import MotionTable, interpolated, oddities, read_motion_table
 from ...dynamics.model import Model, load_model
 from ...errors import BagError, DescriptionError, SettingError
@@ -60,7 +60,7 @@ def _check_count(duration: float, dt: float | None) -> None:
         raise SettingError('--dt', dt, f'at most {LONGEST} instants over the duration: a longer step')
 
 
-def _write(model: Model, found: InverseDynamics, table: MotionTable | None, output: Path,
+def _write(model: Model, found: DrivenMotion, table: MotionTable | None, output: Path,
            json_file: Path | None) -> None:
     """Files of the folder, warnings and the last line."""
     output.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def force_unit(model: Model, actuator: str) -> str:
     return 'N*m' if unit_of(model.description, coordinate) == 'rad' else 'N'
 
 
-def summary_of(model: Model, found: InverseDynamics) -> dict[str, Any]:
+def summary_of(model: Model, found: DrivenMotion) -> dict[str, Any]:
     """Largest and root mean square values, SI; None where a value is not determined."""
     return {
         'mechanism': model.description.name, 'file': model.description.file, 'instants': len(found.t),
@@ -116,7 +116,7 @@ def _sizes(values: np.ndarray) -> dict[str, float | None]:
             'rms': float(np.sqrt(np.mean(values ** 2))) if known else None}
 
 
-def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
+def write_forces(model: Model, found: DrivenMotion, path: Path) -> None:
     """Motion, forces of the drivers and reactions over time, one column each."""
     columns = ['t [s]', *columns_of(model), *columns_of(model, '_dot'), *columns_of(model, '_ddot')]
     values = [found.t, *found.q.T, *found.qd.T, *found.qdd.T]
@@ -129,7 +129,7 @@ def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
     write_table(path, [*columns, 'power [W]'], [*values, found.power])
 
 
-def _plot(model: Model, found: InverseDynamics, path: Path) -> None:
+def _plot(model: Model, found: DrivenMotion, path: Path) -> None:
     t = found.t
     driven = [*(driver.coordinate for driver in model.description.drivers.values()), *model.independent]
     units = ' / '.join(dict.fromkeys(unit_of(model.description, name) for name in driven))

@@ -20,7 +20,7 @@ from ...errors import SettingError
 from ...report.files import check_file, check_folder, write_json
 from ...studies.many import many
 from ..arguments import independent_of
-from .mechanism_simulate import Request
+from .mechanism_simulate import SimulationRequest
 from .runs_tables import failures_of, summary_of, write_arrays, write_ends, write_picture, write_quantiles
 from .variations import Variation, varied_model
 
@@ -30,7 +30,7 @@ MOST_BYTES = 4 * 2 ** 30    # of the states kept
 
 
 @dataclass(frozen=True)
-class RunsRequest(Request):
+class RunsRequest(SimulationRequest):
     """What to simulate so many times; ``vary``: NAME=STDDEV, ``outputs``: instants after the start."""
 
     runs: int = 1

@@ -35,7 +35,7 @@ _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
 
 
 @dataclass(frozen=True)
-class Request:
+class SimulationRequest:
     """What to simulate; ``independent``: names separated by commas, 'auto', or None for the file's; ``pictures``:
     None for those of a motion of at least ``WORTH`` steps."""
 
@@ -65,7 +65,7 @@ class Request:
         return {} if self.order is None else {'order': self.order}
 
 
-def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
+def simulate_mechanism(request: SimulationRequest, output: Path, json_file: Path | None = None) -> None:
     """Simulate and write; a motion that fails on the way is written up to there, then its error is raised.
 
     Raises DescriptionError where the start does not determine the motion, typer.Exit with status 1 after a motion
@@ -103,7 +103,7 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
             raise typer.Exit(1)
 
 
-def summary_of(request: Request, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
+def summary_of(request: SimulationRequest, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
     """The result in figures, SI."""
     end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
                   'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}

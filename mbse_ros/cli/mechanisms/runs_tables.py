@@ -15,14 +15,14 @@ from ...description.coordinate_units import unit_of
 from ...report.chart import PALETTE, Band, Curve, Panel
 from ..tables import write_table
 from ..units import columns_of
-from .mechanism_simulate import Request
+from .mechanism_simulate import SimulationRequest
 from .variations import Variation
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 _PANELS = 6                 # coordinates in the plot
 
 
-def summary_of(request: Request, result: BatchSimulation, varied: Sequence[Variation]) -> dict[str, Any]:
+def summary_of(request: SimulationRequest, result: BatchSimulation, varied: Sequence[Variation]) -> dict[str, Any]:
     """The result in figures, SI: what was drawn, where the completed runs end, why the others did not."""
     model, done = result.model, result.completed
     values, by_option = model.system.values, [item.name for item in varied]

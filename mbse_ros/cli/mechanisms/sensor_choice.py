@@ -29,7 +29,7 @@ from ...description.load import load_mechanism
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
-from ...estimators.filters.analysis.sight import Motion, Sight, sights
+from ...estimators.filters.analysis.sight import SampledMotion, Sight, sights
 from ...estimators.filters.parts.linearised import MODELS
 from ...estimators.sight.machine_poses import Poses, motion_poses
 from ...estimators.sight.machine_sight import machine_sight
@@ -52,7 +52,7 @@ TABLE = 'the motion'
 
 
 @dataclass(frozen=True)
-class Request:
+class ObservabilityRequest:
     """What to look at; ``model``: a transition of the filters, or None for all."""
 
     mechanism: str
@@ -71,7 +71,7 @@ class Request:
             raise SettingError('--duration', self.duration, f'seconds, from --window ({self.window:g}) up to 1000')
 
 
-def observability_command(request: Request, json_file: Path | None, output: Path | None) -> None:
+def observability_command(request: ObservabilityRequest, json_file: Path | None, output: Path | None) -> None:
     """Simulate, look, print, write; of a machine over its poses."""
     check_file(json_file)
     check_folder(output)
@@ -89,7 +89,7 @@ def observability_command(request: Request, json_file: Path | None, output: Path
     show(model, request, chosen, found)
 
 
-def motion_of(model: Model, request: Request) -> Motion:
+def motion_of(model: Model, request: ObservabilityRequest) -> SampledMotion:
     """The free motion from the start, one window of standing there, or the motion of a table."""
     if request.trajectory not in TRAJECTORIES:
         motion = read_trajectory(Path(request.trajectory), model)
@@ -100,7 +100,7 @@ def motion_of(model: Model, request: Request) -> Motion:
     return motion_along(model, request.trajectory, request.duration, request.window)
 
 
-def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
+def summary_of(sight: Sight, request: ObservabilityRequest) -> dict[str, Any]:
     """The result as JSON."""
     windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
                 'condition': window.condition} for window in sight.windows]
@@ -119,7 +119,7 @@ def write_observability_plots(found: Sequence[Sight], window: float, folder: Pat
     write_plots(plots, folder / 'observability.png')
 
 
-def show(model: Model, request: Request, sensors: list[str], found: list[Sight]) -> None:
+def show(model: Model, request: ObservabilityRequest, sensors: list[str], found: list[Sight]) -> None:
     """Verdict of each transition model, then what would help."""
     console = wide_console()
     where = {'rest': 'at rest', 'free': f'moving freely for {request.duration:g} s'}.get(
@@ -156,7 +156,7 @@ def _help(sight: Sight) -> str:
     return f'{name} would help most: {gain}.'
 
 
-def observe_machine(description: MechanismDescription, request: Request, sensors: Sequence[str],
+def observe_machine(description: MechanismDescription, request: ObservabilityRequest, sensors: Sequence[str],
                     json_file: Path | None, output: Path | None) -> None:
     """Look, print, write."""
     if request.model is not None:

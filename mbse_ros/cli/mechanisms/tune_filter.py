@@ -14,7 +14,7 @@ from ...bags.sensor_series import read_sensors
 from ...description.load import SUFFIXES, load_mechanism
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
-from ...estimators.filters.analysis.tuning import Log, Quality, Tuned, tune
+from ...estimators.filters.analysis.tuning import Log, Quality, TuningResult, tune
 from ...estimators.filters.defaults import default_noises, default_stddev
 from ...estimators.filters.observer import LinkageObserver
 from ...report.files import check_file, write_json
@@ -28,7 +28,7 @@ STEP = 5e-3     # s, of a simulated log
 
 
 @dataclass(frozen=True)
-class Request:
+class TuningRequest:
     """What to tune on; ``sources``: one mechanism, for simulated logs, or bags and tables of ``mechanism``."""
 
     sources: Sequence[str]
@@ -41,7 +41,7 @@ class Request:
     dt: float | None = None
 
 
-def tune_command(request: Request, json_file: Path | None, backend: str = 'auto') -> None:
+def tune_command(request: TuningRequest, json_file: Path | None, backend: str = 'auto') -> None:
     """Find the noises, print what the innovations are like before and after, write."""
     check_file(json_file)
     if not STEP * 10 < request.duration <= 1000.0:
@@ -57,7 +57,7 @@ def tune_command(request: Request, json_file: Path | None, backend: str = 'auto'
     show(request, observer, tuned)
 
 
-def recorded(request: Request) -> bool:
+def recorded(request: TuningRequest) -> bool:
     """Whether the sources are logs; raises SettingError for what does not go together."""
     if request.mechanism is not None:
         return True
@@ -68,7 +68,7 @@ def recorded(request: Request) -> bool:
     return False
 
 
-def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
+def _simulated(request: TuningRequest, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
     """Logs of a true mechanism, as in Naya et al., review, for a filter whose model is wrong."""
     model = load_model(request.sources[0], backend=backend)
     if not model.degrees_of_freedom:
@@ -83,7 +83,8 @@ def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[Linka
                       for seed in range(request.seeds)]
 
 
-def _recorded(request: Request, mechanism: str, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
+def _recorded(request: TuningRequest, mechanism: str, chosen: list[str], backend: str) -> tuple[LinkageObserver,
+                                                                                                list[Log]]:
     """Logs out of files; the filter starts where the mechanism's file says."""
     model = load_model(mechanism, backend=backend)
     observer = _observer(model, request, chosen, backend)
@@ -94,12 +95,12 @@ def _recorded(request: Request, mechanism: str, chosen: list[str], backend: str)
     return observer, logs
 
 
-def _observer(model: Model, request: Request, chosen: list[str], backend: str) -> LinkageObserver:
+def _observer(model: Model, request: TuningRequest, chosen: list[str], backend: str) -> LinkageObserver:
     noises = default_noises(request.estimator, model.description.name)
     return LinkageObserver(model, request.estimator, chosen, noises, backend=backend)
 
 
-def summary_of(request: Request, observer: LinkageObserver, tuned: Tuned) -> dict[str, Any]:
+def summary_of(request: TuningRequest, observer: LinkageObserver, tuned: TuningResult) -> dict[str, Any]:
     """The result as JSON."""
     return {'mechanism': observer.model.description.name, 'estimator': request.estimator,
             'sensors': observer.sensors, 'sources': [str(source) for source in request.sources],
@@ -107,7 +108,7 @@ def summary_of(request: Request, observer: LinkageObserver, tuned: Tuned) -> dic
             'before': asdict(tuned.before), 'after': asdict(tuned.after)}
 
 
-def show(request: Request, observer: LinkageObserver, tuned: Tuned) -> None:
+def show(request: TuningRequest, observer: LinkageObserver, tuned: TuningResult) -> None:
     """Noises, then the innovations, before and after."""
     console, before, after = wide_console(), tuned.before, tuned.after
     names = [observer.problem.system.names[i] for i in observer.problem.z]

@@ -23,7 +23,7 @@ _SMALLEST = {'kg': 1e-9, 'm': 1e-6, 'm/s': 1e-9, 'N/m': 1e-6, 'm^3/s': 1e-12, 'm
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """What a value must be: SI unit and range (`low` itself excluded where `above`); infinite means the unit's own."""
 
     unit: str
@@ -52,17 +52,17 @@ class Kind:
         return f'a number {ends}{unit}, or text with a unit such as {_EXAMPLES[self.unit]!r}'
 
 
-def positive(unit: str, high: float = math.inf) -> Kind:
+def positive(unit: str, high: float = math.inf) -> ValueKind:
     """Above zero."""
-    return Kind(unit, 0.0, high, True)
+    return ValueKind(unit, 0.0, high, True)
 
 
-def not_negative(unit: str, high: float = math.inf) -> Kind:
+def not_negative(unit: str, high: float = math.inf) -> ValueKind:
     """Zero or more."""
-    return Kind(unit, 0.0, high)
+    return ValueKind(unit, 0.0, high)
 
 
-def read_number(entry: Entry, kind: Kind) -> float:
+def read_number(entry: Entry, kind: ValueKind) -> float:
     """A plain number in SI or text with a unit, in SI; raises DescriptionError."""
     if not isinstance(entry.value, str):
         raise entry.error(str(kind))

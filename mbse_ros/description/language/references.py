@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..basics import GROUND, PointRef, Scalar, Vector
 from ..model import Body, Coordinate, Joint
 from .entry import Entry
-from .quantity import Kind
+from .quantity import ValueKind
 from .scalar import Numbers
 
 
@@ -110,12 +110,12 @@ def read_sketch(entry: Entry, references: References) -> None:
             raise item.error("another name, 'ground' is the ground", name)
         if isinstance(item.value, dict):
             place = item.mapping(['fixed'])['fixed']
-            references.ground[name] = references.numbers.vector(place, Kind('m'), references.dimension)
+            references.ground[name] = references.numbers.vector(place, ValueKind('m'), references.dimension)
             references.sketch[name] = references.ground[name]
         elif not references.planar:
             raise item.error('{fixed: [x, y, z]}, a point of the ground; a body in space gives its own points')
         else:
-            references.sketch[name] = references.numbers.texts(item, Kind('m'), 2)
+            references.sketch[name] = references.numbers.texts(item, ValueKind('m'), 2)
 
 
 def nominal(vector: tuple[Scalar, ...]) -> tuple[float, ...]:

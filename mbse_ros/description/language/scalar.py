@@ -14,7 +14,7 @@ from ..basics import Scalar, Vector
 from .dimension import Measure, fits, is_plain, measure, unit_text
 from .entry import Entry
 from .expressions import FUNCTIONS, evaluate, names_in
-from .quantity import Kind, not_negative, read_number
+from .quantity import ValueKind, not_negative, read_number
 from .units import Dimension, parse_unit, split_number, unit_factor
 
 _LONGEST = 500   # characters
@@ -80,7 +80,7 @@ class Numbers:
                 raise item.error('another name, this one has a meaning in arithmetic', name)
             self._parameter(name, item)
 
-    def scalar(self, entry: Entry, kind: Kind, key: str = '') -> Scalar:
+    def scalar(self, entry: Entry, kind: ValueKind, key: str = '') -> Scalar:
         """A number, or {value, stddev, source}; `key` where it differs from the entry's."""
         key = key or entry.key
         if not isinstance(entry.value, dict):
@@ -90,28 +90,28 @@ class Numbers:
         return replace(nominal, stddev=self._stddev(parts, nominal.value, kind), source=_source(parts))
 
     @overload
-    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind) -> Scalar | None: ...
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: ValueKind) -> Scalar | None: ...
 
     @overload
-    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind, default: Scalar) -> Scalar: ...
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: ValueKind, default: Scalar) -> Scalar: ...
 
-    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind, default: Scalar | None = None
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: ValueKind, default: Scalar | None = None
                  ) -> Scalar | None:
         """As scalar, of one of the parts; ``default`` where the file leaves it out."""
         return self.scalar(parts[key], kind) if key in parts else default
 
-    def number(self, entry: Entry, kind: Kind) -> float:
+    def number(self, entry: Entry, kind: ValueKind) -> float:
         """Value alone, of a guess or a tuning number."""
         return self._read(entry, kind, '').value
 
-    def constant(self, entry: Entry, kind: Kind) -> float:
+    def constant(self, entry: Entry, kind: ValueKind) -> float:
         """As number, for what cannot follow a parameter."""
         found = self._read(entry, kind, '')
         if found.text:
             raise entry.error('a number or arithmetic without parameters')
         return found.value
 
-    def vector(self, entry: Entry, kind: Kind, size: int, meaning: str = '') -> Vector:
+    def vector(self, entry: Entry, kind: ValueKind, size: int, meaning: str = '') -> Vector:
         """List of `size` numbers, or {value: [...], stddev: one for all or [...], source}."""
         what = f'{meaning or f"{size} numbers " + ", ".join("xyz"[:size])}, each {kind}'
         if not isinstance(entry.value, dict):
@@ -125,18 +125,18 @@ class Numbers:
         return tuple(replace(item, stddev=self._component_stddev(spread, item.value, kind), source=_source(parts))
                      for item, spread in zip(nominal, spreads))
 
-    def numbers(self, entry: Entry, kind: Kind, size: int) -> tuple[float, ...]:
+    def numbers(self, entry: Entry, kind: ValueKind, size: int) -> tuple[float, ...]:
         """List of `size` values alone."""
         return tuple(item.value for item in self.texts(entry, kind, size))
 
-    def texts(self, entry: Entry, kind: Kind, size: int) -> Vector:
+    def texts(self, entry: Entry, kind: ValueKind, size: int) -> Vector:
         """List of `size` numbers without standard deviations."""
         what = f'{size} numbers, each {kind}'
         return tuple(self._read(item, kind, item.key) for item in entry.items(what, size))
 
     def direction(self, entry: Entry, size: int) -> tuple[float, ...]:
         """List of `size` numbers, made a unit vector."""
-        parts = [self.constant(item, Kind('1')) for item in entry.items(f'{size} numbers', size)]
+        parts = [self.constant(item, ValueKind('1')) for item in entry.items(f'{size} numbers', size)]
         length = math.hypot(*parts)
         if length < 1e-6:
             raise entry.error('a direction, not a zero vector')
@@ -186,7 +186,7 @@ class Numbers:
             raise entry.error(f'a standard deviation of 0 or more in {unit_text(dimension)}')
         return spread.value
 
-    def _read(self, entry: Entry, kind: Kind, key: str) -> Scalar:
+    def _read(self, entry: Entry, kind: ValueKind, key: str) -> Scalar:
         what = f'{kind}, or arithmetic over the parameters'
         if not isinstance(entry.value, str):
             raise entry.error(what)
@@ -211,10 +211,10 @@ class Numbers:
             wanted = 'a plain number' if unit == '1' else f'a number in {unit}'
             raise entry.error(f'{wanted} instead of arithmetic that gives {unit_text(found.dimension)}')
 
-    def _stddev(self, parts: dict[str, Entry], value: float, kind: Kind) -> float:
+    def _stddev(self, parts: dict[str, Entry], value: float, kind: ValueKind) -> float:
         return self._component_stddev(parts.get('stddev'), value, kind, alone=True)
 
-    def _component_stddev(self, entry: Entry | None, value: float, kind: Kind, alone: bool = False) -> float:
+    def _component_stddev(self, entry: Entry | None, value: float, kind: ValueKind, alone: bool = False) -> float:
         if entry is None:
             return 0.0
         if isinstance(entry.value, str) and entry.value.strip().endswith('%'):

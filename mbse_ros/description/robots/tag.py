@@ -21,7 +21,7 @@ _XACRO = 'plain URDF; this is xacro, expand it first: xacro FILE > robot.urdf'
 
 
 @dataclass
-class Reading:
+class UrdfReading:
     """Of one file: the ``version`` that it states, and its ``foreign`` names.
 
     These mean nothing here: as urdfdom, the reader leaves them out. One that is nearly a name of URDF is refused, since
@@ -35,7 +35,7 @@ class Reading:
 class Tag:
     """An element with the file and dotted key path that lead to it, such as ``robot.joint[elbow].axis``."""
 
-    def __init__(self, file: str, key: str, element: Element, reading: Reading) -> None:
+    def __init__(self, file: str, key: str, element: Element, reading: UrdfReading) -> None:
         self.file, self.key, self.element, self.reading = file, key, element, reading
 
     def inner(self, key: str, element: Element) -> Tag:
@@ -148,7 +148,7 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
         raise DescriptionError(str(path), root, 'xacro', _XACRO)
     if element.tag != root:
         raise DescriptionError(str(path), element.tag, element.tag, f'the root tag {root}')
-    return Tag(str(path), root, element, Reading(element.get('version', '')))
+    return Tag(str(path), root, element, UrdfReading(element.get('version', '')))
 
 
 def _declared(content: bytes, root: str) -> bytes:

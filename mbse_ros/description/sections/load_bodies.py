@@ -12,11 +12,11 @@ import numpy as np
 
 from ..basics import GROUND, MISSING, ZERO, PointRef, Scalar, Vector
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative, positive
+from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References, nominal
 from ..language.scalar import Numbers, derived
 from ..model import Body, Joint
-from ..start import Guess, planar_rotation, rpy_rotation
+from ..start import FrameGuess, planar_rotation, rpy_rotation
 
 _MOMENTS, _PRODUCTS = ('xx', 'yy', 'zz'), ('xy', 'xz', 'yz')
 _MASS = ('mass', 'uniform', 'center_of_mass', 'inertia')
@@ -31,7 +31,7 @@ _SPACE = {'revolute': (('axis',), ('rpy', 'start', 'limits')), 'prismatic': (('a
           'universal': (('axis', 'axis2'), ('rpy',)), 'fixed': ((), ('rpy',)), 'distance': (('length',), ())}
 
 
-def read_bodies(entry: Entry, references: References) -> dict[str, Guess]:
+def read_bodies(entry: Entry, references: References) -> dict[str, FrameGuess]:
     """Fill ``references.bodies``; what the file says of the places of their frames is returned."""
     guesses = {}
     for name, item in entry.named('bodies').items():
@@ -43,7 +43,7 @@ def read_bodies(entry: Entry, references: References) -> dict[str, Guess]:
     return guesses
 
 
-def _sketched(name: str, entry: Entry, references: References) -> tuple[Body, Guess]:
+def _sketched(name: str, entry: Entry, references: References) -> tuple[Body, FrameGuess]:
     """A bar or a shape between points of the sketch: frame at the first, x axis through the second."""
     if not references.planar:
         raise entry.error('a mapping of points to coordinates in the frame of the body; a list is for a plane',
@@ -61,7 +61,7 @@ def _sketched(name: str, entry: Entry, references: References) -> tuple[Body, Gu
         raise parts['points'].error(f'points apart from each other, {names[0]} and {names[1]} coincide')
     points = dict(zip(names, _local_points(entry, parts, [references.sketch[item] for item in names], references)))
     rotation = planar_rotation(math.atan2(*(second - first)[::-1]))
-    return _body(name, entry, parts, points, references), Guess(first, rotation)
+    return _body(name, entry, parts, points, references), FrameGuess(first, rotation)
 
 
 def _local_points(entry: Entry, parts: dict[str, Entry], places: list[Vector], references: References) -> list[Vector]:
@@ -80,7 +80,7 @@ def _local_points(entry: Entry, parts: dict[str, Entry], places: list[Vector], r
     return found
 
 
-def _framed(name: str, entry: Entry, references: References) -> tuple[Body, Guess]:
+def _framed(name: str, entry: Entry, references: References) -> tuple[Body, FrameGuess]:
     """A body whose points are given in a frame of its own."""
     turn = 'angle' if references.planar else 'rpy'
     wrong = 'rpy' if references.planar else 'angle'
@@ -88,25 +88,25 @@ def _framed(name: str, entry: Entry, references: References) -> tuple[Body, Gues
         raise entry.error(f'`{turn}`, which turns a body in {"a plane" if references.planar else "space"}',
                           entry.value[wrong], wrong)
     parts = entry.mapping(['points', 'mass'], ['position', turn, 'outline', *_MASS[1:]])
-    points = {point: references.numbers.vector(item, Kind('m'), references.dimension)
+    points = {point: references.numbers.vector(item, ValueKind('m'), references.dimension)
               for point, item in parts['points'].named('points').items()}
     guess = _guess(parts, points, references)
     return _body(name, entry, parts, points, references), guess
 
 
-def _guess(parts: dict[str, Entry], points: dict[str, Vector], references: References) -> Guess:
+def _guess(parts: dict[str, Entry], points: dict[str, Vector], references: References) -> FrameGuess:
     """Place of the frame: `position`, `angle` or `rpy`, else by the points that it shares with the sketch."""
     numbers = references.numbers
-    position = (np.array(numbers.numbers(parts['position'], Kind('m'), references.dimension))
+    position = (np.array(numbers.numbers(parts['position'], ValueKind('m'), references.dimension))
                 if 'position' in parts else None)
     rotation = None
     if 'angle' in parts:
-        rotation = planar_rotation(numbers.number(parts['angle'], Kind('rad')))
+        rotation = planar_rotation(numbers.number(parts['angle'], ValueKind('rad')))
     elif 'rpy' in parts:
-        rotation = rpy_rotation(numbers.numbers(parts['rpy'], Kind('rad'), 3))
+        rotation = rpy_rotation(numbers.numbers(parts['rpy'], ValueKind('rad'), 3))
     shared = [point for point in points if point in references.sketch] if references.planar else []
     if not shared:
-        return Guess(position, rotation)
+        return FrameGuess(position, rotation)
     if position is not None:
         raise parts['position'].error(f'no position: the body is placed by its point {shared[0]} of `points`')
     local, place = ([np.array(nominal(source[point])) for point in shared] for source in (points, references.sketch))
@@ -115,7 +115,7 @@ def _guess(parts: dict[str, Entry], points: dict[str, Vector], references: Refer
         if rotation is None:
             there, here = place[1] - place[0], local[1] - local[0]
             rotation = planar_rotation(math.atan2(there[1], there[0]) - math.atan2(here[1], here[0]))
-    return Guess(None, rotation, (local[0], place[0]))
+    return FrameGuess(None, rotation, (local[0], place[0]))
 
 
 def _check_apart(parts: dict[str, Entry], names: list[str], *places: list[np.ndarray]) -> None:
@@ -137,7 +137,7 @@ def _body(name: str, entry: Entry, parts: dict[str, Entry], points: dict[str, Ve
             raise entry.error('this key (or `uniform: true` for a slender rod), which is missing', None, key)
     if uniform:
         _check_rod(parts['points'], points)
-    center = () if uniform else numbers.vector(parts['center_of_mass'], Kind('m'), size)
+    center = () if uniform else numbers.vector(parts['center_of_mass'], ValueKind('m'), size)
     inertia = () if uniform else _inertia(parts['inertia'], references)
     outline = (tuple(item.choice(points, f'a point of {name}') for item in parts['outline'].items('points'))
                if 'outline' in parts else tuple(points))
@@ -165,7 +165,7 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
         if set(_PRODUCTS) & set(parts) or not parts:
             raise entry.error('xx, yy and zz' + (' together with products of inertia' if parts else ''))
         return tuple(numbers.optional(parts, name, not_negative('kg*m^2'), MISSING) for name in _MOMENTS) + (ZERO,) * 3
-    kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, Kind('kg*m^2'))}
+    kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, ValueKind('kg*m^2'))}
     inertia = tuple(numbers.optional(parts, name, kind, ZERO) for name, kind in kinds.items())
     if not plausible_inertia(*nominal(inertia)):
         raise entry.error('moments of inertia of a real body: no principal moment above the sum of the other two',
@@ -221,7 +221,7 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
     numbers, size = references.numbers, references.dimension
     axes = [numbers.direction(parts[key], size) if key in parts else () for key in ('axis', 'axis2')]
     if 'start' in parts:
-        starts[name] = numbers.number(parts['start'], Kind('rad' if kind == 'revolute' else 'm'))
+        starts[name] = numbers.number(parts['start'], ValueKind('rad' if kind == 'revolute' else 'm'))
     length = numbers.optional(parts, 'length', positive('m'))
     limits = _limits(parts, kind, numbers, starts.get(name, 0.0)) if 'limits' in parts else None
     return Joint(name, kind, parent, child, axes[0], _rpy(parts, references), axes[1], length, limits)
@@ -230,7 +230,8 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
 def _limits(parts: dict[str, Entry], kind: str, numbers: Numbers, start: float) -> tuple[float, float]:
     """Range of the coordinate, with the start inside."""
     unit = 'rad' if kind == 'revolute' else 'm'
-    low, high = (numbers.number(item, Kind(unit)) for item in parts['limits'].items('a lower and a higher limit', 2))
+    low, high = (numbers.number(item, ValueKind(unit)) for item in parts['limits'].items('a lower and a higher limit',
+                                                                                         2))
     if low >= high:
         raise parts['limits'].error('a lower and a higher limit')
     if 'start' in parts and not low <= start <= high:
@@ -252,7 +253,7 @@ def _type(entry: Entry, references: References) -> str:
 def _rpy(parts: dict[str, Entry], references: References) -> Vector:
     """Rotation between the frames: one angle in a plane, roll, pitch, yaw in space."""
     if 'angle' in parts:
-        return (references.numbers.scalar(parts['angle'], Kind('rad')),)
+        return (references.numbers.scalar(parts['angle'], ValueKind('rad')),)
     if 'rpy' in parts:
-        return references.numbers.vector(parts['rpy'], Kind('rad'), 3, 'three angles roll, pitch, yaw')
+        return references.numbers.vector(parts['rpy'], ValueKind('rad'), 3, 'three angles roll, pitch, yaw')
     return (ZERO,) * (1 if references.planar else 3)

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from ..basics import uncertain
 from ..language.entry import Entry
-from ..language.quantity import Kind, read_number
+from ..language.quantity import ValueKind, read_number
 from ..machine_parts import Calibration
 from ..model import MechanismDescription
 
@@ -37,7 +37,7 @@ def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration
         keys.append(key)
     rows = []
     for k, item in enumerate(parts['rows'].items('rows, one for each of the keys', len(keys))):
-        row = [read_number(number, Kind('1', -1.0, 1.0)) for number in item.items(f'{k + 1} numbers', k + 1)]
+        row = [read_number(number, ValueKind('1', -1.0, 1.0)) for number in item.items(f'{k + 1} numbers', k + 1)]
         if row[-1] < LEAST or abs(sum(number ** 2 for number in row) - 1.0) > ROUNDED:
             raise item.error('numbers whose squares add up to 1, the last above 0')
         rows.append(tuple(row))

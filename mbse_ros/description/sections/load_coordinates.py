@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from ..basics import Scalar
 from ..language.entry import Entry
 from ..language.expressions import motion
-from ..language.quantity import Kind, not_negative
+from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, joint_coordinate, unit_of
 from ..model import RATES, Coordinate, Driver, Initial, Joint, Level
 
@@ -133,12 +133,12 @@ def read_initial(entry: Entry, references: References, drivers: dict[str, Driver
     return Initial(found['position'], found['velocity'])
 
 
-def _start_kind(references: References, name: str, what: str) -> Kind:
+def _start_kind(references: References, name: str, what: str) -> ValueKind:
     coordinate = references.coordinates[name]
     unit = unit_of(coordinate, references.joints)
     if what == 'velocity':
-        return Kind(RATES[unit])
-    return not_negative(unit) if coordinate.kind == 'distance' else Kind(unit, -math.inf, math.inf)
+        return ValueKind(RATES[unit])
+    return not_negative(unit) if coordinate.kind == 'distance' else ValueKind(unit, -math.inf, math.inf)
 
 
 def read_modules(entry: Entry, references: References) -> dict[str, tuple[str, ...]]:

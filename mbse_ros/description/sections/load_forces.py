@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..basics import ZERO
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative
+from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
 from ..model import FORCES, Force, Spring
 from .load_coordinates import relative_angle
@@ -33,7 +33,7 @@ def _spring(name: str, entry: Entry, references: References) -> Spring:
         coordinate = _spring_coordinate(name, target, parts[target], references)
     unit = unit_of(references.coordinates[coordinate], references.joints) if coordinate else 'm'
     stiffness, free, damping = _UNITS[unit]
-    kinds = {'stiffness': not_negative(stiffness), 'free': not_negative(free) if points else Kind(free),
+    kinds = {'stiffness': not_negative(stiffness), 'free': not_negative(free) if points else ValueKind(free),
              'damping': not_negative(damping)}
     values = {key: references.numbers.optional(parts, key, kind, ZERO) for key, kind in kinds.items()}
     return Spring(name, points, coordinate, **values)
@@ -66,14 +66,14 @@ def _force(name: str, entry: Entry, references: References) -> Force:
     direction = numbers.direction(parts['direction'], references.dimension) if 'direction' in parts else ()
     if target == 'point':
         point = references.point(parts['point'], on_body=True)
-        value = numbers.vector(parts['force'], Kind('N'), references.dimension) if what == 'force' else ()
+        value = numbers.vector(parts['force'], ValueKind('N'), references.dimension) if what == 'force' else ()
         return Force(name, point=point, value=value, direction=direction, input=name_of_input)
     if target == 'body':
-        value = (numbers.scalar(parts['value'], Kind('N*m')),) if what == 'value' else ()
+        value = (numbers.scalar(parts['value'], ValueKind('N*m')),) if what == 'value' else ()
         return Force(name, body=references.body(parts['body']), value=value, direction=direction, input=name_of_input)
     coordinate = references.coordinate(parts['coordinate'])
     unit = FORCES[unit_of(coordinate, references.joints)]
-    value = (numbers.scalar(parts['value'], Kind(unit)),) if what == 'value' else ()
+    value = (numbers.scalar(parts['value'], ValueKind(unit)),) if what == 'value' else ()
     return Force(name, coordinate=coordinate.name, value=value, input=name_of_input)
 
 

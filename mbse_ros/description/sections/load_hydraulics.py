@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from ..basics import ZERO, Scalar
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative, positive
+from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References
 from ..language.scalar import Numbers
 from ..machine_parts import EDGES, Cylinder, EndStop, Friction, Hose, Hydraulics, Valve, Volume
 from ..model import Coordinate
 
 _SIDES = ('piston', 'rod')
-_MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit
-_ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': Kind('Pa', 1e3), 'nominal_command': positive('V'),
+_MODULUS = ValueKind('Pa', 1e6)   # a smaller one is a forgotten unit
+_ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': ValueKind('Pa', 1e3),
+            'nominal_command': positive('V'),
             'command_limit': positive('V'), 'time_constant': positive('s'), 'laminar_pressure': positive('Pa')}
 _KINDS = ('orifice', 'compensated', 'unknown')
 _MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
@@ -82,7 +83,7 @@ def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar
     if 'dead_band' in parts:
         values['dead_band'] = _dead_band(parts['dead_band'], numbers, values)
     if 'make_up' in parts:
-        values['make_up'] = numbers.scalar(parts['make_up'], Kind('Pa', 1e3, 1e7))
+        values['make_up'] = numbers.scalar(parts['make_up'], ValueKind('Pa', 1e3, 1e7))
     gains = {edge: numbers.scalar(item, positive('1')) for edge, item in parts['gains'].mapping([], EDGES).items()
              } if 'gains' in parts else {}
     return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values,
@@ -120,7 +121,7 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
     if references.same_place(base, rod_eye):
         raise parts['rod_eye'].error('a point whose distance from the base can change')
-    bore, rod = (numbers.scalar(parts[key], Kind('m', 1e-3, 5.0)) for key in ('bore', 'rod'))
+    bore, rod = (numbers.scalar(parts[key], ValueKind('m', 1e-3, 5.0)) for key in ('bore', 'rod'))
     if rod.value >= bore.value:
         raise parts['rod'].error(f'a rod thinner than the bore, {bore.value:g} m')
     closed, stroke = (numbers.scalar(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))

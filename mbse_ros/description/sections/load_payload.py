@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..assumptions import level
 from ..basics import GROUND, Scalar, Vector
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative
+from ..language.quantity import ValueKind, not_negative
 from ..language.references import References
 from ..machine_parts import Base, Payload, Support
 
@@ -34,7 +34,7 @@ def read_payload(entry: Entry, references: References) -> Payload:
     else:
         parts = entry.mapping(['body', 'center', 'limits'], _OWN)
         body, point = references.body(parts['body']), ''
-        center = numbers.vector(parts['center'], Kind('m'), references.dimension)
+        center = numbers.vector(parts['center'], ValueKind('m'), references.dimension)
     low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
     if low >= high:
         raise parts['limits'].error('a lower and a higher mass')
@@ -43,7 +43,7 @@ def read_payload(entry: Entry, references: References) -> Payload:
     touched = references.point(parts['contact'], on_body=True) if 'contact' in parts else None
     contact = f'{touched.body}.{touched.point}' if touched else ''
     radius = numbers.optional(parts, 'gyration_radius', not_negative('m', LARGEST))
-    hanging = numbers.optional(parts, 'hanging', Kind('m', *PENDULUM))
+    hanging = numbers.optional(parts, 'hanging', ValueKind('m', *PENDULUM))
     if hanging is not None:
         _check_hanging(parts, center, references)
     return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point, contact, radius, hanging)
@@ -54,7 +54,7 @@ def read_base(entry: Entry, references: References) -> Base:
     if references.planar:
         raise entry.error('no base; it can be inclined in space only (dimension: 3)')
     parts = entry.mapping([], ['roll', 'pitch', 'support'])
-    kind = Kind('rad', -STEEPEST, STEEPEST)
+    kind = ValueKind('rad', -STEEPEST, STEEPEST)
     roll, pitch = (references.numbers.optional(parts, name, kind, level(name)) for name in ('roll', 'pitch'))
     return Base(roll, pitch, read_support(parts['support'], references) if 'support' in parts else None)
 
@@ -83,7 +83,7 @@ def _leads_to_ground(body: str, references: References) -> bool:
 def read_support(entry: Entry, references: References) -> Support:
     """Corners in any order: those inside the polygon of the others carry nothing, and are left out."""
     parts = entry.mapping(['corners'], ['height', 'mass', 'center_of_mass'])
-    numbers, length = references.numbers, Kind('m', -FARTHEST, FARTHEST)
+    numbers, length = references.numbers, ValueKind('m', -FARTHEST, FARTHEST)
     corners = [(x, y) for x, y in (numbers.numbers(item, length, 2)
                                    for item in parts['corners'].items('corners, [x, y] each'))]
     hull = convex_hull(corners)

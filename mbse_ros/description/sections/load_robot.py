@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..basics import Scalar, Vector
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative, positive
+from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References, nominal
 from ..language.scalar import Numbers
 from ..model import Body, Joint
@@ -36,7 +36,7 @@ def read_robot(entry: Entry, references: References, needed: Collection[str]) ->
 
     def guess(name: str, unit: str) -> float | None:
         given = joints[name].mapping([], ['start', 'limits']).get('start') if name in joints else None
-        return None if given is None else references.numbers.number(given, Kind(unit))
+        return None if given is None else references.numbers.number(given, ValueKind(unit))
 
     robot = read_urdf(Path(entry.file).parent / path, entry.file, parts['file'].key, needed, guess)
     for name, item in joints.items():
@@ -57,7 +57,7 @@ def _joint(entry: Entry, joint: Joint, guess: Guess, numbers: Numbers) -> Joint:
         raise entry.error('a joint that moves')
     if 'limits' in parts:
         ends = parts['limits'].items('a lower and a higher limit', 2)
-        low, high = (numbers.number(item, Kind(unit)) for item in ends)
+        low, high = (numbers.number(item, ValueKind(unit)) for item in ends)
         if low >= high:
             raise parts['limits'].error('a lower and a higher limit')
         joint = replace(joint, limits=(low, high))
@@ -76,7 +76,7 @@ def _body(entry: Entry, body: Body, numbers: Numbers) -> Body:
     if 'center_of_mass' in parts:
         center = _vector(parts['center_of_mass'], center, numbers)
     for name, item in (parts['inertia'].mapping([], _MOMENTS) if 'inertia' in parts else {}).items():
-        kind = not_negative('kg*m^2') if name[0] == name[1] else Kind('kg*m^2')
+        kind = not_negative('kg*m^2') if name[0] == name[1] else ValueKind('kg*m^2')
         inertia[_MOMENTS[name]] = _scalar(item, inertia[_MOMENTS[name]], kind, numbers)
     if 'inertia' in parts and not plausible_inertia(*nominal(tuple(inertia))):
         raise parts['inertia'].error('moments of inertia of a real body: no principal moment above the sum of the other'
@@ -87,13 +87,13 @@ def _body(entry: Entry, body: Body, numbers: Numbers) -> Body:
     return replace(body, mass=mass, center_of_mass=center, inertia=tuple(inertia), points=points)
 
 
-def _scalar(entry: Entry, known: Scalar, kind: Kind, numbers: Numbers) -> Scalar:
+def _scalar(entry: Entry, known: Scalar, kind: ValueKind, numbers: Numbers) -> Scalar:
     """The number of the file, or that of the URDF with the file's deviation; by its key as a free parameter."""
     return replace(numbers.scalar(_stated(entry, repr(known.value)), kind), key=known.key)
 
 
 def _vector(entry: Entry, known: Vector, numbers: Numbers) -> Vector:
-    found = numbers.vector(_stated(entry, [repr(item.value) for item in known]), Kind('m'), 3)
+    found = numbers.vector(_stated(entry, [repr(item.value) for item in known]), ValueKind('m'), 3)
     return tuple(replace(item, key=other.key) for item, other in zip(found, known))
 
 

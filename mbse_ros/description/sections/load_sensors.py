@@ -8,7 +8,7 @@ from typing import Any
 
 from ..basics import PointRef, Vector
 from ..language.entry import Entry
-from ..language.quantity import Kind, not_negative
+from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
 from ..machine_parts import Base, Cylinder, Hydraulics
 from ..model import Driver, Sensor, sensor_unit
@@ -79,7 +79,7 @@ def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[
     if 'range' not in parts:
         return None
     ends = parts['range'].items('the lowest and the highest value', 2)
-    low, high = (references.numbers.number(end, Kind(unit)) for end in ends)
+    low, high = (references.numbers.number(end, ValueKind(unit)) for end in ends)
     if low >= high:
         raise parts['range'].error('a lower and a higher value')
     return low, high
@@ -98,8 +98,8 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     noise = _noise(parts, references, 'Pa')
     if not any(noise):
         raise entry.error('a standard deviation or a resolution above 0', None, 'stddev')
-    offset = (numbers.scalar(parts['offset'], Kind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
-    gain = numbers.optional(parts, 'gain', Kind('1', 0.1, 10.0))
+    offset = (numbers.scalar(parts['offset'], ValueKind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
+    gain = numbers.optional(parts, 'gain', ValueKind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
     return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
                   range=_range(parts, references, 'Pa'))
@@ -109,7 +109,7 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
     """Roll or pitch of the base."""
     if machine.base is None:
         raise parts['kind'].error('the section `base`, such as `base: {}`, for a sensor of its inclination')
-    bias = (references.numbers.scalar(parts['bias'], Kind('rad')),) if 'bias' in parts else ()
+    bias = (references.numbers.scalar(parts['bias'], ValueKind('rad')),) if 'bias' in parts else ()
     return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
                   axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias,
                   range=_range(parts, references, 'rad'))
@@ -126,7 +126,7 @@ def _channels(kind: str, found: dict[str, Any], references: References) -> int:
 def _bias(entry: Entry, references: References, unit: str, size: int) -> Vector:
     """One number for a sensor of one channel, else one for each."""
     numbers = references.numbers
-    return (numbers.scalar(entry, Kind(unit)),) if size == 1 else numbers.vector(entry, Kind(unit), size)
+    return (numbers.scalar(entry, ValueKind(unit)),) if size == 1 else numbers.vector(entry, ValueKind(unit), size)
 
 
 def _wraps(parts: dict[str, Entry], unit: str) -> bool:

@@ -17,7 +17,7 @@ from .prescribed import Motion, checked_times, kinematics
 
 
 @dataclass(frozen=True)
-class InverseDynamics:
+class DrivenMotion:
     """Motion and forces at times ``t`` (k,), SI.
 
     ``q``, ``qd``, ``qdd`` (k, n) of the model's coordinates. ``forces``: by actuator (driver, or independent coordinate
@@ -43,7 +43,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(model: Model, times: Sequence[float] | np.ndarray, motion: Motion | None = None,
-                     inputs: np.ndarray | None = None) -> InverseDynamics:
+                     inputs: np.ndarray | None = None) -> DrivenMotion:
     """Forces that a motion takes.
 
     The drivers of the file move their coordinates. Independent coordinates that no driver moves need ``motion``: a
@@ -63,9 +63,9 @@ def inverse_dynamics(model: Model, times: Sequence[float] | np.ndarray, motion: 
     components = COMPONENTS[model.description.dimension]
     by_joint = {joint.name: wrenches[:, j] for j, joint in enumerate(balance.joints)}
     by_actuator = dict(zip(balance.actuators, forces.T))
-    return InverseDynamics(times, q, qd, qdd, by_actuator, by_joint, components,
-                           _undetermined(by_actuator, by_joint, components), power,
-                           power + _other_power(model, q, qd, qdd, u))
+    return DrivenMotion(times, q, qd, qdd, by_actuator, by_joint, components,
+                        _undetermined(by_actuator, by_joint, components), power,
+                        power + _other_power(model, q, qd, qdd, u))
 
 
 def _inputs(model: Model, times: np.ndarray, inputs: np.ndarray | None) -> np.ndarray:

@@ -28,7 +28,7 @@ COMPONENTS = {2: ('fx', 'fy', 'mz'), 3: ('fx', 'fy', 'fz', 'mx', 'my', 'mz')}
 
 
 @dataclass(frozen=True)
-class Balance:
+class BodyForces:
     """Forces at one instant: ``forces`` (a,) of the actuators, ``wrenches`` (j, 3 | 6) of the joints; NaN where the
     constraints are redundant and the balance leaves a component open."""
 
@@ -55,7 +55,7 @@ class BodyBalance:
         self._motion = Kernel(_body_motion(own), backend)
         self._terms = Kernel(_balance_terms(self._system, model.independent), backend)
 
-    def solve(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, u: np.ndarray, t: float) -> Balance:
+    def solve(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, u: np.ndarray, t: float) -> BodyForces:
         """Forces for a motion (n,) of the model's coordinates, inputs (k,), time, s."""
         p = np.zeros(len(self._order))
         p[self._order] = self._model.parameters
@@ -72,7 +72,7 @@ class BodyBalance:
         joints = zip(self.joints, self._joint_rows, ends.reshape(len(self.joints), -1))
         maps = [-np.eye(len(J))[actuated], *(self._wrench_map(J, states[0], *of_joint) for of_joint in joints)]
         found = [_determined(item, lam, parts) for item in maps]
-        return Balance(found[0], np.array(found[1:]).reshape(len(self.joints), -1))
+        return BodyForces(found[0], np.array(found[1:]).reshape(len(self.joints), -1))
 
     def _rows_of(self, joint: Joint) -> list[int]:
         """Rows of a joint; a body or a named coordinate may have the same name."""

@@ -95,7 +95,7 @@ def _push(system: MechanismSystem, wrenches: Wrenches, ref: PointRef, force: ca.
 
 
 @dataclass(frozen=True)
-class Step:
+class TreeBody:
     """One body of the tree, after the body that it hangs on.
 
     ``columns`` (k,): what one unit of each of the coordinates ``places`` (k,) in q adds to the velocity of the body
@@ -148,7 +148,7 @@ def semi_recursive_partition(model: Model, independent: Sequence[int] | None = N
     return Partitioned(semi_recursive(model.system), chosen, list(model.active), model.parameters, model.backend)
 
 
-def tree(system: MechanismSystem) -> list[Step]:
+def tree(system: MechanismSystem) -> list[TreeBody]:
     """Bodies in the order in which relative coordinates reach them; joints that are not in it are cut.
 
     Raises SettingError for a system in other coordinates.
@@ -182,7 +182,7 @@ def _check(system: MechanismSystem, place: int, count: int, owner: str) -> None:
         raise SettingError('coordinates', list(system.names), 'a system in relative coordinates')
 
 
-def _outwards(system: MechanismSystem, steps: list[Step]) -> tuple[dict[str, Twist], dict[str, Twist]]:
+def _outwards(system: MechanismSystem, steps: list[TreeBody]) -> tuple[dict[str, Twist], dict[str, Twist]]:
     """Velocities ``Z = T R_d zd`` and accelerations ``T R_d' zd`` of the bodies (Pyrhönen et al., mass estimation,
     Eqs. 1 and 2)."""
     still = Twist.zero(system.description.dimension)
@@ -195,11 +195,11 @@ def _outwards(system: MechanismSystem, steps: list[Step]) -> tuple[dict[str, Twi
     return velocities, rests
 
 
-def _mass(M: ca.SX, inertia: Inertia, step: Step, above: dict[str, Step]) -> None:
+def _mass(M: ca.SX, inertia: Inertia, step: TreeBody, above: dict[str, TreeBody]) -> None:
     """Rows of the step's coordinates: its columns with the inertia of all that hangs on the body, along the path."""
     for place, column in zip(step.places, step.columns):
         momentum = inertia.momentum(column)
-        on_path: Step | None = step
+        on_path: TreeBody | None = step
         while on_path is not None:
             for other, its_column in zip(on_path.places, on_path.columns):
                 M[place, other] = M[other, place] = its_column.power(momentum)
@@ -216,7 +216,7 @@ def _inertia(system: MechanismSystem, body: Body) -> Inertia:
     return Inertia.of(mass, centre, tensor)
 
 
-def _joined(system: MechanismSystem, name: str, joint: Joint, place: int) -> Step:
+def _joined(system: MechanismSystem, name: str, joint: Joint, place: int) -> TreeBody:
     """Step across a joint: along or against its direction."""
     parent, child = joint.parent.body, joint.child.body
     places = tuple(range(place, place + _COORDINATES[joint.type]))
@@ -235,11 +235,11 @@ def _joined(system: MechanismSystem, name: str, joint: Joint, place: int) -> Ste
     if joint.type == 'spherical':
         columns += [(child, twist) for twist in _euler_parameters(system.q[list(places)], rotation, point)]
     sign = 1.0 if name == child else -1.0
-    return Step(name, parent if name == child else child, places, tuple(twist * sign for _, twist in columns),
-                tuple(body for body, _ in columns))
+    return TreeBody(name, parent if name == child else child, places, tuple(twist * sign for _, twist in columns),
+                    tuple(body for body, _ in columns))
 
 
-def _free(system: MechanismSystem, name: str, place: int) -> Step:
+def _free(system: MechanismSystem, name: str, place: int) -> TreeBody:
     """A body that no joint reaches: its centre of mass and its orientation."""
     frame, body = system.frames[name], system.description.bodies[name]
     centre = frame.at(center_of_mass(body, system.values))
@@ -248,8 +248,8 @@ def _free(system: MechanismSystem, name: str, place: int) -> Step:
     first = place + dimension
     turns = ([Twist.turn(ca.SX(1), centre)] if dimension == 2
              else _euler_parameters(system.q[first:first + 4], frame.rotation, centre))
-    return Step(name, GROUND, tuple(range(place, first + len(turns))), (*slides, *turns),
-                (GROUND,) * dimension + (name,) * len(turns))
+    return TreeBody(name, GROUND, tuple(range(place, first + len(turns))), (*slides, *turns),
+                    (GROUND,) * dimension + (name,) * len(turns))
 
 
 def _euler_parameters(e: ca.SX, rotation: ca.SX, point: ca.SX) -> list[Twist]:

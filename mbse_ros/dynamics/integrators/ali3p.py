@@ -23,7 +23,7 @@ from ...mechanism.assembly import MechanismSystem
 from ..formulations.by_name import accelerations
 from ..formulations.matrix_r import constraint_rates
 from ..model import Model
-from .task import Record, Task
+from .task import MotionRecord, MotionTask
 
 Expression: TypeAlias = 'ca.SX | ca.MX'
 Place = tuple[int, int]
@@ -92,7 +92,7 @@ def _eliminated(T: ca.SX, order: list[int]) -> dict[Place, ca.SX]:
     return {(i, j): value for i, row in enumerate(rows) for j, value in row.items()}
 
 
-class Symbols(NamedTuple):
+class Ali3pSymbols(NamedTuple):
     """State of a step and what it is given.
 
     Positions q (n,) and multipliers ``lam`` (m,) of the iteration with its penalty ``alpha``, the number of its
@@ -116,7 +116,7 @@ class Symbols(NamedTuple):
     p: Expression
 
     @classmethod
-    def of(cls, system: MechanismSystem, kind: type[Expression]) -> Symbols:
+    def of(cls, system: MechanismSystem, kind: type[Expression]) -> Ali3pSymbols:
         """Symbols of a kind."""
         n = system.n
         sizes = (n, system.m, 1, 1, 1, n, n, n, 1, 1, 1, 1, system.u.numel(), system.values.symbol.numel())
@@ -161,7 +161,7 @@ class _Parts:
 
     def step(self, kind: type[Expression]) -> Iterated:
         """Both functions, written out (SX) or with calls of their parts (MX)."""
-        s = Symbols.of(self.system, kind)
+        s = Ali3pSymbols.of(self.system, kind)
         return Iterated(self.iteration(s), self.projection(s), ITERATIONS)
 
     def solver(self, T: Expression) -> Solve:
@@ -169,7 +169,7 @@ class _Parts:
         factors = self.lu.factor(ca.project(T, self.lu.factor.sparsity_in(0)))
         return lambda right: self.lu.solve(factors, ca.densify(right))
 
-    def iteration(self, s: Symbols) -> ca.Function:
+    def iteration(self, s: Ali3pSymbols) -> ca.Function:
         """Function of a scan's step ``-> (q, lam, alpha, sweeps, size of dq and of what is left of Phi - tolerance)``.
 
         Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
@@ -189,7 +189,7 @@ class _Parts:
         v = ca.vertcat(q, s.lam + s.alpha * phi, alpha, sweeps, size - s.tolerance)
         return ca.Function('mbse_ali3p_iteration', s.arguments, [v], {'cse': True})
 
-    def projection(self, s: Symbols) -> ca.Function:
+    def projection(self, s: Ali3pSymbols) -> ca.Function:
         """Function of a scan's step: velocities and accelerations on the constraints, and the next step's start.
 
         ``T qd = W qd* - dt^2/4 J' alpha Phi_t`` and ``T qdd = W qdd* - dt^2/4 J' alpha (Jdot qd + Phidot_t)`` with
@@ -219,7 +219,7 @@ def _project(solve: Solve, right: Expression, J: Expression, rate: Expression,
     return x, mu
 
 
-def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
+def ali3p(task: MotionTask, record: MotionRecord, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
     """Fill the record by ALI3P on all coordinates, second order in dt (Naya et al., review, section 12.1).
 
     Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;
@@ -258,7 +258,7 @@ def _scan(model: Model) -> Scan:
     return scan
 
 
-def _begin(task: Task, record: Record, penalty: float) -> np.ndarray:
+def _begin(task: MotionTask, record: MotionRecord, penalty: float) -> np.ndarray:
     """State of the scan at the start, with accelerations and multipliers that redundant rows do not disturb."""
     start, model, dt = task.start, task.model, task.dt
     u = task.u(start.t, start.q, start.qd)
@@ -270,7 +270,7 @@ def _begin(task: Task, record: Record, penalty: float) -> np.ndarray:
     return np.concatenate([ahead, found.multipliers, [penalty, 0.0, 1.0], start.q, start.qd, found.qdd])
 
 
-def _write(task: Task, record: Record, k: int, found: np.ndarray, u: np.ndarray) -> None:
+def _write(task: MotionTask, record: MotionRecord, k: int, found: np.ndarray, u: np.ndarray) -> None:
     """Keep the steps from k on (k, 3n + m + 2) as far as they hold; DivergenceError where they do not."""
     n, holds = record.q.shape[1], found[:, -1] <= 0.0       # NaN does not
     count = len(holds) if holds.all() else int(np.argmin(holds))
@@ -283,5 +283,5 @@ def _write(task: Task, record: Record, k: int, found: np.ndarray, u: np.ndarray)
         raise _unfinished(task, k + count, float(found[count, -1]))
 
 
-def _unfinished(task: Task, step: int, left: float) -> DivergenceError:
+def _unfinished(task: MotionTask, step: int, left: float) -> DivergenceError:
     return task.diverged(step, f'correction of q {left:.3g} above the tolerance; take a shorter step')

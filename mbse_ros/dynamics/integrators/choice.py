@@ -11,7 +11,7 @@ from ...errors import MbseError, SettingError, SingularConfigurationError
 from ..model import Model
 from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
-from .task import Record, Task, at_time
+from .task import MotionRecord, MotionTask, at_time
 
 HYSTERESIS = 2.0        # a choice may be so many times worse than the best before it is changed
 NEAR = 1e4              # volume that is a dead point to a solver with error control
@@ -19,14 +19,14 @@ REVIEW = 64             # steps after which the best choice is looked for anyway
 RANK_LOST = 1e-3        # smallest singular value of the rows, by their scales, at a singular position
 
 
-class Choice:
+class CoordinateChoice:
     """The partition in use at each step of a motion, and the guard of its dead points.
 
     A choice fails where the determinant of the dependent block of J changes its sign. ``volume`` is
     ``sqrt(det(R'R)) = sqrt(det(J J')) / |det J_d|`` >= 1, for one degree of freedom the condition ``|R|``.
     """
 
-    def __init__(self, task: Task, record: Record) -> None:
+    def __init__(self, task: MotionTask, record: MotionRecord) -> None:
         self.task, self.record, self.model = task, record, task.model
         self.auto = task.independent == 'auto' or task.independent is None and not self.model.description.independent
         self._steps, self._sign, self._limit = 0, 0.0, np.inf

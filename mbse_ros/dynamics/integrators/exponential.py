@@ -13,11 +13,11 @@ from ...errors import check_choice
 from ...transition.exponential import ORDERS, SMALL_STEP, exact_step, halvings_for, psi_series, transition
 from .fixed_step import Scheme, march
 from .point import Field, Point
-from .stretch import Rule, Symbols
-from .task import Record, Task
+from .stretch import Rule, StepSymbols
+from .task import MotionRecord, MotionTask
 
 
-def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
+def exponential(task: MotionTask, record: MotionRecord, order: int | str = 'exact') -> None:
     """Fill the record by the exponential scheme, second order in dt from order 1 on.
 
     ``order`` 0..4 of the series of G (Pyrhönen et al., state transition, Eq. 25) or 'exact'; SettingError for another.
@@ -50,12 +50,12 @@ def _rule(order: str, A: np.ndarray, dt: float) -> Rule:
     return Rule(f'order_{order}', partial(_series, int(order)), middle=True)
 
 
-def _exact(halvings: int, s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _exact(halvings: int, s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     over = ca.norm_1(s.A) * s.dt / (SMALL_STEP * 2 ** halvings)
     return s.X + exact_step(s.A, s.f, s.dt, halvings)[1], over
 
 
-def _series(order: int, s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _series(order: int, s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     """A step that is stiff is left to the march, which says so."""
     g = s.A.shape[0] // 2
     a, b = (ca.norm_inf(ca.densify(part)) for part in (s.A[g:, :g], s.A[g:, g:]))

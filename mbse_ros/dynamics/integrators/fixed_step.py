@@ -15,8 +15,8 @@ import numpy as np
 
 from ...errors import PositionProblemError
 from .point import Field, Point
-from .stretch import Rule, Stretches, Symbols, discord
-from .task import Record, Task
+from .stretch import Rule, StepSymbols, Stretches, discord
+from .task import MotionRecord, MotionTask
 
 BEYOND = 3.0        # steps ahead in which a dead point explains a position problem without solution
 
@@ -33,7 +33,7 @@ class Scheme(NamedTuple):
     rule: Callable[[np.ndarray, float], Rule]
 
 
-def march(task: Task, record: Record, scheme: Scheme) -> None:
+def march(task: MotionTask, record: MotionRecord, scheme: Scheme) -> None:
     """Fill the record, step after step, in compiled stretches where that can be.
 
     Raises DivergenceError with the step where the numbers end; PositionProblemError and SingularConfigurationError
@@ -71,12 +71,12 @@ def stepped(field: Field, point: Point, t: float, step: Step) -> Point:
         return step(field, field.restart(point.q, point.qd, point.t), t)
 
 
-def forward_euler(task: Task, record: Record) -> None:
+def forward_euler(task: MotionTask, record: MotionRecord) -> None:
     """Fill the record by ``X+ = X + dt f(X)`` (Pyrhönen et al., state transition, Eq. 42)."""
     march(task, record, forward_euler_scheme())
 
 
-def augmented_euler(task: Task, record: Record) -> None:
+def augmented_euler(task: MotionTask, record: MotionRecord) -> None:
     """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (Pyrhönen et al., state transition,
     Eq. 43)."""
     march(task, record, augmented_euler_scheme())
@@ -104,17 +104,17 @@ def _augmented_step(field: Field, point: Point, t: float) -> Point:
     return field.at(point.X + change, point.ahead(dt), t)
 
 
-def _advance(s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _advance(s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     return s.X + s.dt * s.f, ca.SX(0)
 
 
-def _augmented_advance(s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _augmented_advance(s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     g = s.X.shape[0] // 2
     zd, zdd = s.f[:g], s.f[g:]
     return s.X + ca.vertcat(s.dt * zd + (s.dt ** 2 / 2) * zdd, s.dt * zdd), ca.SX(0)
 
 
-def rk4(task: Task, record: Record) -> None:
+def rk4(task: MotionTask, record: MotionRecord) -> None:
     """Fill the record by the classical method of order 4; the position problem is solved in each of its stages.
 
     Where inputs are functions of Python they are read in each stage. A step whose velocities do not go with its
@@ -160,5 +160,5 @@ def _mixed(shares: tuple[float, ...], rates: list[np.ndarray]) -> np.ndarray:
     return np.asarray(sum(share * rate for share, rate in zip(shares, rates)))
 
 
-def _unused(s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _unused(s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     return s.X, ca.SX(0)

@@ -12,8 +12,8 @@ from ...compiled import Kernel
 from ...errors import PositionProblemError, SingularConfigurationError
 from ..partitioned import Partitioned, newton_function
 from ..state_equations import is_small, state_symbols
-from .choice import Choice
-from .task import Record, Task, at_time
+from .choice import CoordinateChoice
+from .task import MotionRecord, MotionTask, at_time
 
 LARGEST = 1e60      # of a state; beyond it the equations would overflow
 TOLERANCE = 1e-13       # of Phi after both Newton steps; beyond it the position problem goes on by itself
@@ -84,9 +84,9 @@ def arrival_function(partition: Partitioned) -> ca.Function:
 class Field:
     """Evaluates points of a task; counts the evaluations; all errors carry the time."""
 
-    def __init__(self, task: Task, record: Record) -> None:
+    def __init__(self, task: MotionTask, record: MotionRecord) -> None:
         self.task, self.record = task, record
-        self.choice = Choice(task, record)
+        self.choice = CoordinateChoice(task, record)
         self._arrivals: dict[int, Arrival] = {}
 
     def start(self) -> Point:

@@ -13,7 +13,7 @@ from ...errors import MbseError, PositionProblemError, SettingError, SingularCon
 from ..observation import power
 from .choice import next_singular
 from .point import Field, Point
-from .task import Record, Task
+from .task import MotionRecord, MotionTask
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -24,13 +24,13 @@ CENTRE = {'DOP853': 0.4667, 'Radau': 0.4}       # share of a step in the widest 
 WIDER = 1e3
 
 
-def dop853(task: Task, record: Record, rtol: float = 1e-12, atol: float = 1e-12) -> None:
+def dop853(task: MotionTask, record: MotionRecord, rtol: float = 1e-12, atol: float = 1e-12) -> None:
     """Fill the record by the explicit Runge-Kutta method of order 8 (5, 3); ``dt`` only spaces the output."""
     from scipy.integrate import DOP853  # here: slow to import
     _Reference(task, record, rtol, atol).run(DOP853)
 
 
-def radau(task: Task, record: Record, rtol: float = 1e-9, atol: float = 1e-9) -> None:
+def radau(task: MotionTask, record: MotionRecord, rtol: float = 1e-9, atol: float = 1e-9) -> None:
     """Fill the record by the implicit method of Radau IIA, order 5, for stiff systems; ``dt`` only spaces the output.
 
     It stops (DivergenceError) beside a singular position of the mechanism, which dop853 and ali3p pass.
@@ -46,7 +46,7 @@ class _Reference:
     each step the state is put back on the constraints. Coordinates can be re-chosen without a break.
     """
 
-    def __init__(self, task: Task, record: Record, rtol: float, atol: float) -> None:
+    def __init__(self, task: MotionTask, record: MotionRecord, rtol: float, atol: float) -> None:
         if not (rtol >= 0 and atol >= 0 and rtol + atol > 0):
             raise SettingError('rtol, atol', (rtol, atol), 'numbers above zero')
         self.task, self.record, self.field = task, record, Field(task, record)

@@ -31,7 +31,7 @@ UNEXPLAINED = 0.5       # share of a velocity by which a step of stages may miss
 ROUNDED = 1e-9          # ... beside the largest one
 STEADY = 0.25           # share by which the distance from a dead point may change in a step
 
-class Symbols(NamedTuple):
+class StepSymbols(NamedTuple):
     """State ``X`` (2g,), its rate ``f`` (2g,) and ``A`` (2g, 2g) = df/dX at the start of a step ``dt``."""
 
     X: ca.SX
@@ -62,7 +62,7 @@ class Rule(NamedTuple):
     """
 
     key: str
-    advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
+    advance: Callable[[StepSymbols], tuple[ca.SX, ca.SX]]
     correct: Callable[[Iterate], tuple[ca.SX, ca.SX]] | None = None
     corrections: int = 0
     middle: bool = False
@@ -316,7 +316,7 @@ def _jump(rule: Rule, g: int) -> ca.Function:
     X, f, lower, dt = _symbols(g, 'X f lower dt')
     if not g:
         return ca.Function('jump', [X, f, lower, dt], [X, ca.SX(0)])
-    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, _whole(lower), dt))))
+    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(StepSymbols(X, f, _whole(lower), dt))))
 
 
 def _correction(correct: Callable[[Iterate], tuple[ca.SX, ca.SX]], g: int) -> ca.Function:

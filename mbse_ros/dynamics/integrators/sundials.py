@@ -10,7 +10,7 @@ from ...errors import DivergenceError, PositionProblemError, SettingError, Singu
 from ..partitioned import Partitioned
 from ..state_equations import Maps, Pieces, is_small, state_symbols
 from .point import Field, Point
-from .task import Record, Task
+from .task import MotionRecord, MotionTask
 
 ATTRACTION = 10.0       # 1/s, at which dependent coordinates come back to the constraints
 CHUNK = 512             # instants of a call: each call begins at order one again
@@ -18,7 +18,7 @@ APART = 5e-3            # s between instants at which a dead point is looked for
 MOST_STEPS = 5_000      # ... and internal steps up to the next; beside a dead point they creep
 
 
-def cvodes(task: Task, record: Record, rtol: float = 1e-12, atol: float = 1e-12) -> None:
+def cvodes(task: MotionTask, record: MotionRecord, rtol: float = 1e-12, atol: float = 1e-12) -> None:
     """Fill the record by backward differentiation formulas of order 1 to 5, for stiff systems; ``dt`` only spaces the
     output (Hindmarsh et al., SUNDIALS).
 

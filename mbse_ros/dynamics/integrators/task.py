@@ -15,7 +15,7 @@ Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]     # t, q (n,), 
 
 
 @dataclass
-class Record:
+class MotionRecord:
     """Motion at the times ``t`` (k,): ``q, qd, qdd`` (k, n), multipliers ``lam`` (k, m), inputs ``u`` (k, i).
 
     Rows up to ``last`` are filled. ``work`` (k,), J, is filled by schemes that integrate the power themselves
@@ -38,7 +38,7 @@ class Record:
     evaluations: int = 0
 
     @classmethod
-    def of(cls, model: Model, times: np.ndarray) -> Record:
+    def of(cls, model: Model, times: np.ndarray) -> MotionRecord:
         """Empty record of a model at times (k,)."""
         k, n, m, i = len(times), len(model.names), len(model.rows), len(model.inputs)
         q, qd, qdd, lam, u = (np.zeros((k, size)) for size in (n, n, n, m, i))
@@ -46,7 +46,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Task:
+class MotionTask:
     """A motion to find: ``times`` (k,), s, from ``start`` in steps of ``dt``.
 
     ``inputs`` gives u (k,), None means zero; ``independent`` names coordinates, None the model's own, 'auto' chooses

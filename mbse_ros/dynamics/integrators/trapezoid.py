@@ -11,15 +11,15 @@ import numpy as np
 from ...transition.exponential import psi_series, transition
 from .fixed_step import Scheme, march
 from .point import Field, Point
-from .stretch import Iterate, Rule, Symbols
-from .task import Record, Task
+from .stretch import Iterate, Rule, StepSymbols
+from .task import MotionRecord, MotionTask
 
 ITERATIONS = 25
 CORRECTIONS = 2     # of a compiled step; the error falls from 1e-8 to rounding with the first
 ROUNDING = 1e-7     # corrections below it that no longer fall are rounding errors, as beside a singular position
 
 
-def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
+def trapezoid(task: MotionTask, record: MotionRecord, tolerance: float = 1e-12) -> None:
     """Fill the record by ``X+ = X + dt/2 (f(X) + f(X+))``, second order in dt, stable at any dt for linear systems.
 
     Newton's method ends with a correction below ``tolerance`` times max(1, |X|); DivergenceError where it does not.
@@ -49,7 +49,7 @@ def _step(tolerance: float, field: Field, point: Point, t: float) -> Point:
     raise ArithmeticError(f'Newton: correction {size:.3g} after {ITERATIONS} iterations; take a shorter step')
 
 
-def _predicted(s: Symbols) -> tuple[ca.SX, ca.SX]:
+def _predicted(s: StepSymbols) -> tuple[ca.SX, ca.SX]:
     """The first X of the iteration."""
     return s.X + psi_series(s.A, s.dt, 1) @ (s.f * s.dt), ca.SX(0)
 

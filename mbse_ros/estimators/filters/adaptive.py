@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import check_choice
-from .ekf import Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted
+from .ekf import EkfVariant, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted
 from .error_ekf import with_force
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
@@ -39,7 +39,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     check_choice('adapt', adapt, NOISES)
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
-    choice = Choice(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
+    choice = EkfVariant(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
     plant, sensors = adapt != 'sensors', adapt != 'plant'
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:

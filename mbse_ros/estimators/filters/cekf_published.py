@@ -13,7 +13,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ...dynamics.state_equations import Maps, Pieces
-from .parts.model_step import Rates, rates
+from .parts.model_step import ModelRates, rates
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, innovation_of, measured, there
@@ -88,7 +88,7 @@ def published_jacobian(problem: Problem) -> ca.Function:
                        {'cse': True})
 
 
-def simple_sensors(problem: Problem, q: ca.SX, x: ca.SX, at: Rates, u: ca.SX, t: ca.SX, p: ca.SX
+def simple_sensors(problem: Problem, q: ca.SX, x: ca.SX, at: ModelRates, u: ca.SX, t: ca.SX, p: ca.SX
                    ) -> tuple[ca.SX, ca.SX]:
     """``h`` (s,) and ``H`` (s, 2g) of the sensors, without the derivative of the accelerations."""
     g = problem.g

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from .ekf import Choice, Jacobian, bias_places, ekf, feed_back, observe, simple, trusted
+from .ekf import EkfVariant, Jacobian, bias_places, ekf, feed_back, observe, simple, trusted
 from .parts.model_step import advance, rates
 from .parts.problem import Problem
 from .parts.standstill import dropped, stood_still
@@ -21,7 +21,7 @@ def dekf(problem: Problem, transition: str = 'forward_euler', biases: Sequence[s
     I]]``, with the exponential ones (Pyrhönen et al., state transition) the exact Jacobian, which sees what the simple
     one is blind to. ``biases``:
     channels or sensors whose bias is estimated too."""
-    return ekf('DEKF', problem, Choice(transition, _jacobian(transition), biases=bias_places(problem, biases)))
+    return ekf('DEKF', problem, EkfVariant(transition, _jacobian(transition), biases=bias_places(problem, biases)))
 
 
 def _jacobian(transition: str) -> Jacobian:
@@ -38,7 +38,7 @@ def adekf(problem: Problem, transition: str = 'forward_euler') -> Filter:
     """
     g = problem.g
     noise, walk = constant_noise(g, 2), constant_noise(g, 1)
-    choice = Choice(transition, _jacobian(transition))
+    choice = EkfVariant(transition, _jacobian(transition))
     update, spread_out = correction(3 * g, problem.angular, g), propagation(3 * g)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from .ekf import Choice, along, feed_back, force_of, observe, run_model, trusted
+from .ekf import EkfVariant, along, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force, with_jacobian
-from .parts.model_step import Rates, rates
+from .parts.model_step import ModelRates, rates
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, propagation
@@ -37,7 +37,7 @@ class DirectFilter(Filter):
 def direct_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
     """direct_EJ with the state ``[z, zd]``; noise ``acceleration`` (g,): density of the accelerations, m2/s3 or
     rad2/s3. Same estimates as errorEKF_EJ."""
-    g, choice = problem.g, Choice(motion, with_jacobian)
+    g, choice = problem.g, EkfVariant(motion, with_jacobian)
     noise, update, spread_out = constant_noise(g, 2), correction(2 * g, problem.angular, g), propagation(2 * g)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -62,7 +62,7 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
     With ``zdd = a z + b zd + d`` along the model, its error d the third block of errorEKF_FE, the matrices are those of
     errorEKF_FE in other coordinates.
     """
-    g, size, choice = problem.g, 3 * problem.g, Choice(motion, with_force, force=True)
+    g, size, choice = problem.g, 3 * problem.g, EkfVariant(motion, with_force, force=True)
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -102,7 +102,7 @@ def _moved(problem: Problem, state: Parts, ahead: Parts) -> ca.SX:
     return ca.vertcat(state['x'][:problem.g] + problem.independent(ahead['q'] - state['q']), ahead['zd'])
 
 
-def _coordinates(at: Rates, sign: float) -> ca.SX:
+def _coordinates(at: ModelRates, sign: float) -> ca.SX:
     """``[[I, 0, 0], [0, I, 0], [a, b, I]]``, from ``[dz, dzd, d]`` to ``[dz, dzd, dzdd]``; with -1 its inverse."""
     rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [sign * at.a, sign * at.b, 1.0]]
     return block_matrix(type(at.A), rows, at.zd.numel())

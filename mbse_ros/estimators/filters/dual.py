@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from ...errors import SettingError
-from .ekf import Choice, observe
+from .ekf import EkfVariant, observe
 from .error_ekf import error_ekf_fe, with_force
 from .parts.model_step import advance, rates
 from .parts.parameter_space import Bounds, ParameterSpace, parameter_space
@@ -112,6 +112,6 @@ def _expected(problem: Problem, space: ParameterSpace, motion: str) -> ca.Functi
 def _seen(problem: Problem) -> ca.Function:
     """``(q, x, force, u, t, p) -> H`` (s, 3g) of errorEKF_FE."""
     (q, force, u, t, p), x = problem.symbols('q force u t p'), problem.symbol('x', 3 * problem.g)
-    choice = Choice('trapezoid', with_force, force=True)
+    choice = EkfVariant('trapezoid', with_force, force=True)
     _, H = observe(problem, choice, {'q': q, 'x': x, 'force': force}, {'u': u, 't': t}, {'p': p})
     return ca.Function('seen', [q, x, force, u, t, p], [ca.densify(H)], {'cse': True})

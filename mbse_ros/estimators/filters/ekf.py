@@ -10,17 +10,17 @@ import casadi as ca
 import numpy as np
 
 from ...errors import SettingError
-from .parts.model_step import Rates, advance, rates
+from .parts.model_step import ModelRates, advance, rates
 from .parts.problem import Problem
 from .parts.standstill import dropped, stood_still
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, measured, propagation, widening
 
-Jacobian = Callable[[Rates, ca.SX, ca.SX], ca.SX]       # (rates before the step, exact F of the motion, dt) -> F
+Jacobian = Callable[[ModelRates, ca.SX, ca.SX], ca.SX]       # (rates before the step, exact F of the motion, dt) -> F
 
 
 @dataclass(frozen=True)
-class Choice:
+class EkfVariant:
     """What distinguishes one filter.
 
     ``motion``: transition of the mean (``model_step.TRANSITIONS``); ``jacobian``: transition of the covariance;
@@ -41,7 +41,7 @@ class Choice:
     held: str = 'force'
 
 
-def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
+def ekf(name: str, problem: Problem, choice: EkfVariant) -> Filter:
     """Filter of a choice. The mean is ``[z, zd]`` or ``[z, zd, dzdd]`` with the acceleration error ``dzdd`` that the
     force along z corrects; noise ``acceleration`` (g,): density of the acceleration, m2/s3 or rad2/s3, or of the random
     walk of its error, m2/s5 or rad2/s5. Biases (r,) of channels follow in the mean, with the noise ``bias_walk`` (r,),
@@ -77,7 +77,7 @@ def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
     return replace(built, biases=tuple(problem.channels[k] for k in choice.biases))
 
 
-def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
+def run_model(problem: Problem, choice: EkfVariant, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
     """Coordinates ``q``, independent velocities ``zd`` and ``force`` one step later, ``lost`` (g,) and ``added`` of
     ``standstill``, and the transition ``F`` of P."""
     g, dt, p = problem.g, tuning['dt'], tuning['p']
@@ -109,7 +109,7 @@ def _without_old_force(ahead: Parts, gone: ca.SX, B: ca.SX) -> Parts:
     return {**ahead, 'force': force, 'added': ahead['added'] + added}
 
 
-def kept_force(F: ca.SX, before: Rates, after: Rates) -> ca.SX:
+def kept_force(F: ca.SX, before: ModelRates, after: ModelRates) -> ca.SX:
     """Transition ``F`` (3g, 3g) with ``Mbar+^-1 Mbar`` as its last block: over a step the force stays and not the
     acceleration that it makes, as the identity of Naya et al., review (the covariance is then 15 % too small on a
     four-bar linkage with an encoder)."""
@@ -125,7 +125,7 @@ def carried(g: int) -> ca.Function:
     return ca.Function('carried', [before, after], [ca.densify(kept)])
 
 
-def driven(problem: Problem, choice: Choice, u: ca.SX, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+def driven(problem: Problem, choice: EkfVariant, u: ca.SX, force: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Inputs and force (g,) along the independent coordinates, of which one contains the filter's force."""
     if not choice.actuators:
         return u, force
@@ -138,7 +138,7 @@ def along(ahead: Parts, Sigma: ca.SX) -> ca.SX:
     return (ahead['onto'] @ Sigma @ ahead['onto'].T if 'onto' in ahead else Sigma) + ahead['added']
 
 
-def force_names(problem: Problem, choice: Choice) -> tuple[str, ...]:
+def force_names(problem: Problem, choice: EkfVariant) -> tuple[str, ...]:
     """What the filter's force is along: inputs, or independent coordinates."""
     names = [problem.model.inputs[i] for i in choice.actuators] or [problem.system.names[i] for i in problem.z]
     return tuple(names)
@@ -171,7 +171,7 @@ def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
     return ca.vertcat(problem.independent(ahead['q']), ahead['zd'], *rest)
 
 
-def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
+def observe(problem: Problem, choice: EkfVariant, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
     """Sensors (s,) of the predicted state and their derivative (s, 2g or 3g)."""
     g, q, t, p = problem.g, state['q'], given['t'], tuning['p']
     u, force = driven(problem, choice, given['u'], state['force'])
@@ -184,7 +184,7 @@ def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning
     return h, ca.horzcat(H, H_zdd) if choice.force else H
 
 
-def feed_back(problem: Problem, choice: Choice, state: Parts, x: ca.SX, given: Parts, tuning: Parts) -> Parts:
+def feed_back(problem: Problem, choice: EkfVariant, state: Parts, x: ca.SX, given: Parts, tuning: Parts) -> Parts:
     """State and outputs after the correction of the mean: the model is moved, and given the force of its error
     ``Mbar dzdd`` (Naya et al., review, Eq. 80)."""
     g, force, t, p = problem.g, state['force'], given['t'], tuning['p']
@@ -195,7 +195,7 @@ def feed_back(problem: Problem, choice: Choice, state: Parts, x: ca.SX, given: P
     return {'x': x, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd}
 
 
-def force_change(problem: Problem, choice: Choice, q: ca.SX, zd: ca.SX, error: ca.SX, force: ca.SX, given: Parts,
+def force_change(problem: Problem, choice: EkfVariant, q: ca.SX, zd: ca.SX, error: ca.SX, force: ca.SX, given: Parts,
                  tuning: Parts) -> ca.SX:
     """Force that makes up for an acceleration error (g,), along the independent coordinates or the actuators."""
     g, u = problem.g, driven(problem, choice, given['u'], force)
@@ -229,7 +229,7 @@ def trusted(state: Parts, given: Parts, tuning: Parts, P: ca.SX, *innovations: c
     return {'P': P * factor, 'doubt': doubt, **measured(*innovations)}
 
 
-def simple(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+def simple(before: ModelRates, _: ca.SX, dt: ca.SX) -> ca.SX:
     """``[[I, dt I], [0, I]]`` (Naya et al., review, Eq. 50)."""
     return block_matrix(type(before.A), [[1.0, dt], [0.0, 1.0]], before.zd.numel())
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import SettingError
-from .ekf import Choice, actuator_places, bias_places, ekf, exact_jacobian, simple
-from .parts.model_step import Rates
+from .ekf import EkfVariant, actuator_places, bias_places, ekf, exact_jacobian, simple
+from .parts.model_step import ModelRates
 from .parts.problem import Problem
 from .parts.step import Filter
 from .parts.update import block_matrix
@@ -23,12 +23,13 @@ HELD = ('force', 'acceleration')
 
 def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
-    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False, biases=bias_places(problem, biases)))
+    return ekf('errorEKF', problem,
+               EkfVariant(motion, simple, accelerations=False, biases=bias_places(problem, biases)))
 
 
 def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
-    return ekf('errorEKF_EJ', problem, Choice(motion, with_jacobian, biases=bias_places(problem, biases)))
+    return ekf('errorEKF_EJ', problem, EkfVariant(motion, with_jacobian, biases=bias_places(problem, biases)))
 
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
@@ -41,16 +42,17 @@ def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequenc
     """
     if held not in HELD or held != 'force' and actuators:
         raise SettingError('held', held, 'force, or acceleration without actuators')
-    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators),
-                                              biases=bias_places(problem, biases), held=held))
+    return ekf('errorEKF_FE', problem,
+               EkfVariant(motion, with_force, True, actuators=actuator_places(problem, actuators),
+                          biases=bias_places(problem, biases), held=held))
 
 
-def with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+def with_jacobian(before: ModelRates, _: ca.SX, dt: ca.SX) -> ca.SX:
     """``[[I + a dt^2/2, I dt + b dt^2/2], [a dt, I + b dt]]``."""
     return block_matrix(type(before.A), exact_jacobian(before.a, before.b, dt), before.zd.numel())
 
 
-def with_force(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+def with_force(before: ModelRates, _: ca.SX, dt: ca.SX) -> ca.SX:
     """``[[I + a dt^2/2, I dt + b dt^2/2, I dt^2/2], [a dt, I + b dt, I dt], [0, 0, I]]``."""
     (top, middle), eye = exact_jacobian(before.a, before.b, dt), type(before.A).eye(before.zd.numel())
     rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]

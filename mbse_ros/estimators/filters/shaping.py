@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from ...errors import check_choice
-from .ekf import Choice, along, error_mean, feed_back, force_of, observe, run_model, trusted
+from .ekf import EkfVariant, along, error_mean, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force
 from .parts.model_step import rates
 from .parts.problem import Problem
@@ -34,7 +34,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     check_choice('color', color, COLORS)
     g, v = problem.g, 0 if color == 'plant' else len(problem.channels)
     w = 0 if color == 'measurement' else g
-    size, choice = 3 * g + w + v, Choice(motion, with_force, force=True)
+    size, choice = 3 * g + w + v, EkfVariant(motion, with_force, force=True)
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:

@@ -11,7 +11,7 @@ BLIND = 1e-6        # information, in units of the prior's, below which a direct
 
 
 @dataclass(frozen=True)
-class Window:
+class InformationWindow:
     """One window: information (l,) along ``directions`` (l, l, one a column, in units of the prior's standard
     deviations), smallest first; ``rank`` the number of directions that are seen; ``condition`` the ratio of the
     largest to the smallest standard deviation gained (infinite when one is blind)."""
@@ -43,7 +43,7 @@ class Window:
 
 
 def observability(F: np.ndarray, H: np.ndarray, stddev: np.ndarray, prior: np.ndarray, window: int,
-                  hop: int | None = None) -> list[Window]:
+                  hop: int | None = None) -> list[InformationWindow]:
     """Windows of ``window`` samples along a motion, every ``hop`` (default: end to end).
 
     ``F`` (k, l, l) over the step after each sample, ``H`` (k, s, l), ``stddev`` (s,) of the sensors, ``prior`` (l,)
@@ -56,7 +56,7 @@ def observability(F: np.ndarray, H: np.ndarray, stddev: np.ndarray, prior: np.nd
             for start in range(0, k - window + 1, hop or window)]
 
 
-def _window(F: np.ndarray, H: np.ndarray, prior: np.ndarray, start: int, window: int, size: int) -> Window:
+def _window(F: np.ndarray, H: np.ndarray, prior: np.ndarray, start: int, window: int, size: int) -> InformationWindow:
     """Information by the singular values of the stacked matrix: squaring would lose half the digits."""
     Phi, rows = np.diag(prior), []
     for i in range(start, start + window):
@@ -66,4 +66,4 @@ def _window(F: np.ndarray, H: np.ndarray, prior: np.ndarray, start: int, window:
     _, singular, Vt = np.linalg.svd(A, full_matrices=len(A) < size)     # all of V, and no more of U than need be
     information = np.zeros(size)
     information[:len(singular)] = singular ** 2
-    return Window(start, information[::-1], Vt[::-1].T)
+    return InformationWindow(start, information[::-1], Vt[::-1].T)

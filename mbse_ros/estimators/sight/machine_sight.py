@@ -12,7 +12,7 @@ from ...machine import Machine
 from ..filters.analysis.sight import ACCELERATION, POSITION, VELOCITY, Sight, least_information
 from ..hydraulic_sensors import measurements
 from ..hydraulic_state import state_names
-from .information import Window, observability
+from .information import InformationWindow, observability
 from .machine_poses import Poses
 
 STEP = 0.01     # s between two samples of a sensor at a pose
@@ -32,7 +32,7 @@ def machine_sight(machine: Machine, sensors: Sequence[str], poses: Poses, window
     owners = [channel.sensor.name for channel in machine.all_channels]
     moves = {owner for owner, rows in zip(owners, np.moveaxis(H, 1, 0)) if rows.any()}
 
-    def windows(names: Sequence[str]) -> list[Window]:
+    def windows(names: Sequence[str]) -> list[InformationWindow]:
         rows = [i for i, owner in enumerate(owners) if owner in names]
         return observability(np.tile(F, (len(H), 1, 1)), H[:, rows], stddev[rows], prior, length)
 

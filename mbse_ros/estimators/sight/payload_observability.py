@@ -20,7 +20,7 @@ from ...errors import SettingError
 from ...machine import Machine
 from ...machine.equations import by_cylinder, measured_equations
 from ..filters.analysis.sight import SHOWN, echelon
-from .information import Window, observability
+from .information import InformationWindow, observability
 from .machine_poses import Poses
 
 LEVER = 1.0     # m: how far the centre may be from the file's, for what is known before
@@ -32,7 +32,7 @@ class PayloadSight:
     the largest mass and that by a lever of 1 m. ``stddev`` (1 + d,) of mass, kg, and centre, m, after one sample at
     each pose, NaN where they cannot be found; ``body``: in whose frame."""
 
-    window: Window
+    window: InformationWindow
     stddev: np.ndarray
     body: str
 

@@ -15,7 +15,7 @@ import casadi as ca
 
 from ...dynamics.partitioned import newton_function
 from ...dynamics.state_equations import Maps
-from .equations import Equations
+from .equations import FactorEquations
 from .kinds import FactorKind
 
 ROLES = {'position': ('q',), 'velocity': ('q', 'qd'), 'position_independent': ('q', 'z'),
@@ -57,7 +57,7 @@ def trapezoid(size: int, places: Sequence[int] | None = None) -> FactorKind:
                       e if places is None else e[list(places)], backend='vm')
 
 
-def constraint(equations: Equations, name: str, unknown: bool = False) -> FactorKind:
+def constraint(equations: FactorEquations, name: str, unknown: bool = False) -> FactorKind:
     """Constraint of a name in ``ROLES``: roles those, where ``unknown`` also parameters; constants t.
 
     ``Phi(q, t)`` (Eq. 24), ``Phi_q qd + Phi_t`` (Eq. 25); independent ``[Phi; q_z - z]`` (Eq. 30), ``[Phi_q qd + Phi_t;
@@ -70,7 +70,7 @@ def constraint(equations: Equations, name: str, unknown: bool = False) -> Factor
     return equations.kind(name, (*roles, 'parameters') if unknown else roles, residual, ('t',))
 
 
-def dynamics(equations: Equations, force: bool = False, unknown: bool = False) -> FactorKind:
+def dynamics(equations: FactorEquations, force: bool = False, unknown: bool = False) -> FactorKind:
     """``qdd*(q, qd, Q) - qdd`` (Eqs. 26 and 28): roles q, qd, qdd [, Q] [, parameters]; constants u, t.
 
     ``qdd*`` solves the full equations ``[M Phi_q'; Phi_q 0] [qdd; lam] = [Q; c]``, which are regular for a singular
@@ -89,7 +89,7 @@ def dynamics(equations: Equations, force: bool = False, unknown: bool = False) -
                  jacobian, force, unknown)
 
 
-def dynamics_independent(equations: Equations, force: bool = False, unknown: bool = False) -> FactorKind:
+def dynamics_independent(equations: FactorEquations, force: bool = False, unknown: bool = False) -> FactorKind:
     """``zdd*(z, zd, Q) - zdd`` (Eqs. 27 and 29): roles z, zd, zdd, q [, Q] [, parameters]; constants u, t.
 
     ``q`` is where the position problem starts, which decides the branch; e does not change with it.
@@ -118,7 +118,7 @@ def dynamics_independent(equations: Equations, force: bool = False, unknown: boo
     return _kind(eq, name, ('z', 'zd', 'zdd', 'q'), s, numbers, qdd[eq.z] - s['zdd'], jacobian, force, unknown, ('q',))
 
 
-def _closed(eq: Equations, s: dict[str, ca.MX], p: ca.MX) -> ca.MX:
+def _closed(eq: FactorEquations, s: dict[str, ca.MX], p: ca.MX) -> ca.MX:
     """Coordinates at z on the branch of q."""
     entries = ca.vertsplit(s['q'])
     for k, place in enumerate(eq.z):
@@ -129,7 +129,7 @@ def _closed(eq: Equations, s: dict[str, ca.MX], p: ca.MX) -> ca.MX:
     return q
 
 
-def _kind(eq: Equations, name: str, roles: tuple[str, ...], s: dict[str, ca.MX], numbers: ca.MX, residual: ca.MX,
+def _kind(eq: FactorEquations, name: str, roles: tuple[str, ...], s: dict[str, ca.MX], numbers: ca.MX, residual: ca.MX,
           jacobian: ca.MX, force: bool, unknown: bool, blind: tuple[str, ...] = ()) -> FactorKind:
     roles = (*roles, *(['Q'] if force else []), *(['parameters'] if unknown else []))
     constants = {role: s[role] for role in ('u', 't') if s[role].numel()}

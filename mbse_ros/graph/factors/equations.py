@@ -16,7 +16,7 @@ from ...errors import SettingError
 from .kinds import Expression, FactorKind
 
 
-class Equations:
+class FactorEquations:
     """Equations of a model for its factors; redundant constraint rows are left out.
 
     ``forces``: names of coordinates along which the role ``Q`` acts, N or N m (default: all, as in Blanco-Claraco

@@ -11,11 +11,11 @@ import numpy as np
 from ...description.model import MechanismDescription, Sensor
 from ...errors import SettingError
 from ...mechanism.sensors import SensorModel, sensor_model
-from .equations import Equations
+from .equations import FactorEquations
 from .kinds import FactorKind
 
 
-def sensor_factor(equations: Equations, sensor: str, bias: bool = False) -> FactorKind:
+def sensor_factor(equations: FactorEquations, sensor: str, bias: bool = False) -> FactorKind:
     """``h(q, qd, qdd, Q, parameters) + bias - y`` of one sensor, all its channels.
 
     Roles: those of q, qd, qdd, Q and ``parameters`` on which the sensor depends, and ``bias`` (s,); constants ``y``
@@ -42,7 +42,7 @@ def sensor_factor(equations: Equations, sensor: str, bias: bool = False) -> Fact
                       numbers=equations.numbers, backend=equations.model.backend)
 
 
-def channels_of(equations: Equations, sensor: str) -> SensorModel:
+def channels_of(equations: FactorEquations, sensor: str) -> SensorModel:
     """Outputs of one sensor in the symbols of the equations; raises SettingError."""
     description = equations.model.description
     if sensor not in description.mechanical_sensors:
@@ -74,7 +74,7 @@ def _depends(expression: ca.SX, symbol: ca.SX) -> bool:
     return bool(symbol.numel()) and ca.depends_on(expression, symbol)
 
 
-def _of_multipliers(eq: Equations, output: ca.SX, size: int, bias: bool) -> FactorKind:
+def _of_multipliers(eq: FactorEquations, output: ca.SX, size: int, bias: bool) -> FactorKind:
     """``h(lam(q, qd, Q, parameters)) - y``; the derivative solves the equations of motion for that of ``lam``."""
     roles = ['q', 'qd', *(role for role in ('Q', 'parameters') if eq.symbols[role].numel())]
     s, p = eq.matrix_symbols()
@@ -96,7 +96,7 @@ def _of_multipliers(eq: Equations, output: ca.SX, size: int, bias: bool) -> Fact
     return FactorKind('sensor', variables, fixed, value - y, jacobian, p, eq.numbers, backend=eq.model.backend)
 
 
-def sample_noise(equations: Equations, sensor: str, stddev: float | None = None) -> np.ndarray:
+def sample_noise(equations: FactorEquations, sensor: str, stddev: float | None = None) -> np.ndarray:
     """Standard deviations (s,) of a sensor's channels: the file's, or one given; SettingError where there is none."""
     outputs = channels_of(equations, sensor)
     found = outputs.stddev if stddev is None else np.full(len(outputs.channels), float(stddev))

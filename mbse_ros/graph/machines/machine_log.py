@@ -38,7 +38,7 @@ class MachineLog:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ChannelValues:
     """What a channel says of one entry of a node: ``values`` (n,) and ``stddev`` in the node's unit."""
 
     channel: str
@@ -48,7 +48,7 @@ class Reading:
     stddev: float
 
 
-def readings(machine: Machine, log: MachineLog) -> list[Reading]:
+def readings(machine: Machine, log: MachineLog) -> list[ChannelValues]:
     """Of all channels that measure an entry of the observer's state that forces depend on, in the channels' order.
 
     Gain, offset and zero of the sensor are taken off by the numbers of the file.
@@ -66,8 +66,8 @@ def readings(machine: Machine, log: MachineLog) -> list[Reading]:
         values = (column - offset) / gain + zero
         if channel.sensor.wraps:
             values = unwrapped(values, float(np.mean(machine.range[own.index(entry)])))
-        found.append(Reading(channel.name, node, own.index(entry), values / unit,
-                             channel.sensor.noise / abs(gain) / unit))
+        found.append(ChannelValues(channel.name, node, own.index(entry), values / unit,
+                                   channel.sensor.noise / abs(gain) / unit))
     return sorted(found, key=lambda item: machine.channels.index(item.channel))
 
 

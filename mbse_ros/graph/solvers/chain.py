@@ -35,7 +35,7 @@ class Gaussian:
 
 
 @dataclass
-class Points:
+class ChainPoints:
     """Where a chain is linearised: ``q`` (k, n) and ``x`` (k, l); ``y`` (k, s), ``u`` (k, inputs) and ``t`` (k,) are
     given."""
 
@@ -45,10 +45,10 @@ class Points:
     u: np.ndarray
     t: np.ndarray
 
-    def part(self, chosen: slice, copy: bool = False) -> Points:
+    def part(self, chosen: slice, copy: bool = False) -> ChainPoints:
         """Some of the points."""
         values = (value[chosen] for value in (self.q, self.x, self.y, self.u, self.t))
-        return Points(*(value.copy() if copy else value for value in values))
+        return ChainPoints(*(value.copy() if copy else value for value in values))
 
 
 class Swept:
@@ -112,7 +112,7 @@ class Chain:
         self._forward = Scan(self._forward_function(), backend)
         self._backward = Scan(self._backward_function(), backend)
 
-    def sweep(self, points: Points, start: Gaussian) -> Swept:
+    def sweep(self, points: ChainPoints, start: Gaussian) -> Swept:
         """Linearise at points, filter and smooth from the prior ``start`` of the first; DivergenceError with the step
         that is not finite."""
         width = self.link.size

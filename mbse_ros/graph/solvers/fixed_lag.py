@@ -61,7 +61,7 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
     if not 1 <= stride < window:
         raise SettingError('window, stride', (window, stride), 'a window of 2 instants or more, and a shorter stride')
     instants = graph.instants
-    run = _Run(graph, np.array(initial, dtype=float), instants)
+    run = _LagPass(graph, np.array(initial, dtype=float), instants)
     newest = run.x.copy()
     for last in [*range(min(window, len(instants)) - 1 if anchor == 'marginal' else stride, len(instants) - 1, stride),
                  len(instants) - 1]:
@@ -74,7 +74,7 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
     return LagSolution(graph, newest, run.x)
 
 
-class _Run:
+class _LagPass:
     """The state of a pass over a graph."""
 
     def __init__(self, graph: FactorGraph, x: np.ndarray, instants: np.ndarray) -> None:

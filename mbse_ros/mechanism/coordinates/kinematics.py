@@ -14,7 +14,7 @@ from ..values import Values
 
 
 @dataclass(frozen=True)
-class Frame:
+class BodyFrame:
     """Pose of a body: ``origin`` (d,) m and ``rotation`` (d, d) in the machine frame; ``omega`` rad/s, a scalar in a
     plane, in space (3,) along the body's axes. ``angle`` is the absolute angle over full turns where the coordinates
     know it (planar reference-point and relative), else None."""
@@ -30,7 +30,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Row:
+class ConstraintRow:
     """One constraint ``expression = 0``; ``owner``: the joint, body or driver that it belongs to."""
 
     name: str
@@ -55,8 +55,8 @@ class Kinematics:
     qd: list[ca.SX] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
-    frames: dict[str, Frame] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
+    frames: dict[str, BodyFrame] = field(default_factory=dict)
+    rows: list[ConstraintRow] = field(default_factory=list)
     sides: list[ca.SX] = field(default_factory=list)
     natural: dict[str, ca.SX] = field(default_factory=dict)
     world: dict[str, ca.SX] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Kinematics:
 
     def row(self, name: str, owner: str, expression: ca.SX, bodies: tuple[str, ...] = ()) -> None:
         """A new constraint."""
-        self.rows.append(Row(name, owner, expression, bodies))
+        self.rows.append(ConstraintRow(name, owner, expression, bodies))
 
     def side(self, expression: ca.SX) -> None:
         """An expression that is positive on the side that is meant of a row with a second solution (turned by 180
@@ -142,10 +142,10 @@ class Kinematics:
         return [result.full() for result in function.call([ca.DM(self.start), ca.DM(self.values.mean)])]
 
 
-def ground_frame(dimension: int) -> Frame:
+def ground_frame(dimension: int) -> BodyFrame:
     """The machine frame."""
     omega = ca.SX(0) if dimension == 2 else ca.SX.zeros(3)
-    return Frame(ca.SX.zeros(dimension), ca.SX.eye(dimension), omega, ca.SX(0) if dimension == 2 else None)
+    return BodyFrame(ca.SX.zeros(dimension), ca.SX.eye(dimension), omega, ca.SX(0) if dimension == 2 else None)
 
 
 def cross2(a: ca.SX, b: ca.SX) -> ca.SX:

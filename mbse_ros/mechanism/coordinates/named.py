@@ -14,7 +14,7 @@ import numpy as np
 from ...description.basics import GROUND
 from ...description.model import Coordinate, Joint
 from .joint_rows import across, rpy_of
-from .kinematics import Frame, Kinematics, wrapped
+from .kinematics import BodyFrame, Kinematics, wrapped
 
 
 def add_named(kinematics: Kinematics) -> None:
@@ -126,7 +126,7 @@ def _joint(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ..
 
 
 def _planar_joint(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], joint: Joint,
-                  parent: Frame, child: Frame) -> None:
+                  parent: BodyFrame, child: BodyFrame) -> None:
     """Angle of a planar revolute joint, counted from the joint's zero."""
     offset = kinematics.values(joint.rpy[0]) if joint.rpy else 0.0
     if parent.angle is not None and child.angle is not None:

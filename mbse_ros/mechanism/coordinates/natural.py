@@ -16,7 +16,7 @@ from ...description.model import Body, MechanismDescription
 from ...errors import DescriptionError
 from ..values import Values
 from .joint_rows import joint_rows
-from .kinematics import Frame, Kinematics, cross2, ground_frame
+from .kinematics import BodyFrame, Kinematics, cross2, ground_frame
 
 TINY = 1e-9     # m; points nearer to each other than this are one
 
@@ -77,7 +77,7 @@ def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Point
     rotation = ca.horzcat(ca.vertcat(cosine, sine), ca.vertcat(-sine, cosine))
     spin = kinematics.velocity_of(b - a)
     omega = cross2(b - a, spin) / ca.sumsqr(b - a)
-    kinematics.frames[body.name] = Frame(a - rotation @ local_a, rotation, omega)
+    kinematics.frames[body.name] = BodyFrame(a - rotation @ local_a, rotation, omega)
     kinematics.natural[body.name] = unit
     fixed = ca.SX(b - a).is_constant()          # both points to the ground: there is nothing to hold, at its length
     if not fixed or abs(_number(kinematics, ca.norm_2(b - a) - length)) >= TINY:

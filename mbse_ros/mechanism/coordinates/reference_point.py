@@ -11,7 +11,7 @@ from ...description.model import Body, MechanismDescription
 from ..inertia import center_of_mass
 from ..values import Values
 from .joint_rows import joint_rows
-from .kinematics import Frame, Kinematics, ground_frame
+from .kinematics import BodyFrame, Kinematics, ground_frame
 
 
 def reference_point(description: MechanismDescription, values: Values) -> Kinematics:
@@ -33,7 +33,7 @@ def free_body(kinematics: Kinematics, body: Body) -> None:
     place = ca.vertcat(*(kinematics.coordinate(f'{body.name}.{"xyz"[k]}', guess[k]) for k in range(len(guess))))
     turned = _planar if kinematics.description.dimension == 2 else _spatial
     rotation, omega, angle = turned(kinematics, body)
-    kinematics.frames[body.name] = Frame(place - rotation @ local, rotation, omega, angle)
+    kinematics.frames[body.name] = BodyFrame(place - rotation @ local, rotation, omega, angle)
 
 
 def _planar(kinematics: Kinematics, body: Body) -> tuple[ca.SX, ca.SX, ca.SX]:

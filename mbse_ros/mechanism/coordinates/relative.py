@@ -14,7 +14,7 @@ from ...description.model import Joint, MechanismDescription
 from ..rotation import axis_rotation
 from ..values import Values
 from .joint_rows import joint_rows, rpy_of
-from .kinematics import Frame, Kinematics, ground_frame, wrapped
+from .kinematics import BodyFrame, Kinematics, ground_frame, wrapped
 from .reference_point import free_body, quaternion
 
 # Cheap joints first: a spherical joint in the tree costs four coordinates and a constraint, a cut one three rows.
@@ -65,7 +65,7 @@ def _grow(kinematics: Kinematics, joint: Joint) -> None:
     absolute = None
     if planar and known.angle is not None:
         absolute = known.angle + angle if outward else known.angle - angle
-    kinematics.frames[far.body] = Frame(anchor - rotation @ kinematics.local(far), rotation, spin, absolute)
+    kinematics.frames[far.body] = BodyFrame(anchor - rotation @ kinematics.local(far), rotation, spin, absolute)
     if near.body == GROUND or near.body in kinematics.tree:
         inner = turn if outward else turn.T
         origin = kinematics.local(near) + (slide if outward else -inner @ slide) - inner @ kinematics.local(far)

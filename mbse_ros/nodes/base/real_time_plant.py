@@ -17,7 +17,7 @@ from .lifecycle import M, ManagedNode
 BEHIND = 0.5        # s
 
 
-class Frame(Protocol):
+class PlantInstant(Protocol):
     """One instant of a simulation."""
 
     @property
@@ -87,7 +87,7 @@ class RealTimePlant(ManagedNode[M]):
     def begin(self, stamp_ns: int) -> None:
         """Publish what is needed at the beginning of the motion."""
 
-    def next_frame(self) -> Frame:
+    def next_frame(self) -> PlantInstant:
         """Compute the next frame; raises DivergenceError."""
         raise NotImplementedError
 

@@ -30,7 +30,7 @@ R = TypeVar('R', Segment, StateEstimate)                # records in
 E = TypeVar('E', StateEstimate, PayloadEstimate)        # and out
 
 
-class Source(NamedTuple):
+class RecordSource(NamedTuple):
     """A topic, its type, and what makes a record of its messages; raises SampleError."""
 
     topic: str
@@ -48,7 +48,7 @@ class Inbox(Generic[R]):
     record that does not fit.
     """
 
-    def __init__(self, source: Source, warnings: Warnings, sender: tuple[str, str] | None = None,
+    def __init__(self, source: RecordSource, warnings: Warnings, sender: tuple[str, str] | None = None,
                  check: Callable[[Any], None] = lambda record: None) -> None:
         self._source, self._warnings, self._sender, self._check = source, warnings, sender, check
         self._last: tuple[int, int] | None = None       # number and end, ns, of the newest record that was used
@@ -147,7 +147,7 @@ class RecordNode(ManagedNode[Machine], Generic[R, E]):
     A child gives `make_stage` and `values`, the numbers of the diagnostics. ``patience``: see `StatusChange`.
     """
 
-    source: Source
+    source: RecordSource
     sends: tuple[str, str]
     patience = 1
     fed = False     # by a node of this process

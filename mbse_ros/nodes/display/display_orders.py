@@ -17,7 +17,7 @@ LARGEST = 1e7       # kg
 
 
 @dataclass(frozen=True)
-class Order:
+class DisplayOrder:
     """One press of a button: ``number`` of the viewer's own, ``action``, the ``values`` that it takes, its ``key``, and
     which truck or load the viewer has ``expected``; see ScaleOrder."""
 
@@ -28,7 +28,7 @@ class Order:
     expected: int = 0
 
 
-def read_order(text: str | None) -> Order | None:
+def read_order(text: str | None) -> DisplayOrder | None:
     """The order of a text, None where it is none."""
     try:
         said = json.loads(text) if text is not None else None
@@ -45,7 +45,7 @@ def read_order(text: str | None) -> Order | None:
             or not _is_number(expected):
         return None
     values = {key: read for key, value in given.items() if (read := readers[key](value)) is not None}
-    return Order(said['number'], action, values, key, expected) if len(values) == len(given) else None
+    return DisplayOrder(said['number'], action, values, key, expected) if len(values) == len(given) else None
 
 
 def _is_number(value: Any) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import MbseError, SettingError
 from ...resources import regular
-from .display_orders import Order, read_order
+from .display_orders import DisplayOrder, read_order
 
 PAGE = Path(__file__).with_name('page')
 FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'),
@@ -119,7 +119,7 @@ class Server:
 
     def __init__(self, door: Door) -> None:
         self.door, self.count, self.dropped, self.closed, self.failed, self.failure = door, 0, 0, 0, 0, ''
-        self.orders: deque[tuple[Viewer, Order]] = deque()
+        self.orders: deque[tuple[Viewer, DisplayOrder]] = deque()
         self._kept: dict[str, str] = {}
         self._viewers: set[Viewer] = set()
         self._open: dict[tuple[str, int], Any] = {}         # connections by their addresses, the oldest first

@@ -34,7 +34,7 @@ from ..base.node_settings import (
 
 
 @dataclass(frozen=True)
-class Entry:
+class Executable:
     """One executable: what it does, settings read at the start only, settings that may change at run time."""
 
     text: str
@@ -47,30 +47,30 @@ class Entry:
         return {item.name for group in groups for item in fields(group)}
 
 
-NODES: dict[str, Entry] = {
-    'interpolation_node': Entry('Sensor samples to segments on the time grid of the observer.',
-                                (SensorNodeSettings,), InterpolationSettings),
-    'observer_node': Entry('Segments to states of the hydraulic machine.', (StageNodeSettings,), ObserverSettings),
-    'payload_node': Entry('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
-    'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
-    'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
-                                (ManagedSettings,), VisualizationSettings),
-    'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load, what holds '
-                          'the machine, margin to tipping over.',
-                          (OutputsNodeSettings,), OutputsSettings),
-    'scale_node': Entry('Loads out of states and payloads: counted, weighed together, recorded; what they are against '
-                        'target and load chart.', (ScaleNodeSettings,), ScaleTuning),
-    'display_node': Entry("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "
-                          'engineer.',
-                          (DisplayNodeSettings,), DisplayTuning),
-    'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
-                          (LinkageNodeSettings,), LinkageSettings),
-    'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',
-                                (LinkagePlantNodeSettings, LinkagePlantSettings)),
-    'smoother_node': Entry('Samples of a mechanism\'s sensors to its state a lag ago, by the smoother.',
-                           (SmootherNodeSettings, LinkageSettings)),
-    'replay_node': Entry('Plays a bag.', (ReplaySettings,), ReplayTuning),
-    'recorder_node': Entry('Writes topics into a bag.', (RecorderSettings,)),
+NODES: dict[str, Executable] = {
+    'interpolation_node': Executable('Sensor samples to segments on the time grid of the observer.',
+                                     (SensorNodeSettings,), InterpolationSettings),
+    'observer_node': Executable('Segments to states of the hydraulic machine.', (StageNodeSettings,), ObserverSettings),
+    'payload_node': Executable('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
+    'plant_node': Executable('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
+    'visualization_node': Executable('Measured and estimated machine and payload as markers for RViz.',
+                                     (ManagedSettings,), VisualizationSettings),
+    'outputs_node': Executable('Motion and payload as standard messages: TF, pose, mass and weight of the load, what '
+                               'holds the machine, margin to tipping over.',
+                               (OutputsNodeSettings,), OutputsSettings),
+    'scale_node': Executable('Loads out of states and payloads: counted, weighed together, recorded; what they are '
+                             'against target and load chart.', (ScaleNodeSettings,), ScaleTuning),
+    'display_node': Executable("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "
+                               'engineer.',
+                               (DisplayNodeSettings,), DisplayTuning),
+    'linkage_node': Executable('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
+                               (LinkageNodeSettings,), LinkageSettings),
+    'linkage_plant_node': Executable('Simulated mechanism with its sensors, in real time.',
+                                     (LinkagePlantNodeSettings, LinkagePlantSettings)),
+    'smoother_node': Executable('Samples of a mechanism\'s sensors to its state a lag ago, by the smoother.',
+                                (SmootherNodeSettings, LinkageSettings)),
+    'replay_node': Executable('Plays a bag.', (ReplaySettings,), ReplayTuning),
+    'recorder_node': Executable('Writes topics into a bag.', (RecorderSettings,)),
 }
 
 

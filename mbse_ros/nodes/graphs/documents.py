@@ -16,7 +16,7 @@ from ...monitor.faults import KINDS
 from ...resources import share_directory
 from ...streams.interpolation import InterpolationSettings
 from ...streams.linkage.linkage_settings import LinkageSettings
-from .catalogue import NODES, Entry
+from .catalogue import NODES, Executable
 from .linkage_graph import LinkageArguments
 from .machine_graph import MachineArguments, word
 
@@ -99,7 +99,7 @@ def with_faults(page: str) -> str:
     return re.sub(f'{begin}.*?{end}', lambda _: f'{begin}\n{faults_table()}\n{end}', page, flags=re.DOTALL)
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: Executable) -> str:
     text = ''
     if entry.tuned:
         text += 'Tuning, changeable at run time:\n\n' + _table(fields(entry.tuned)) + '\n'

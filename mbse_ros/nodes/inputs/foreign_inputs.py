@@ -16,10 +16,10 @@ from ...bags.channel_samples import Sample
 from ...errors import DescriptionError, MbseError, SampleError
 from ...machine import Machine
 from ...sources.machine import for_machine, section_of
-from ...sources.map import Source, SourceMap, load_sources
+from ...sources.map import ChannelSource, SourceMap, load_sources
 from ...sources.proposals.words import near
-from ...sources.rates import Rates
-from ...sources.topic_samples import ABSENT, LeftOut, TopicSamples
+from ...sources.rates import RateCounter
+from ...sources.topic_samples import ABSENT, TopicSamples, UnusableSample
 from ..messages.message_fields import class_fields, message_type
 from .waiting import Waiting
 
@@ -74,7 +74,7 @@ class ForeignInputs:
         self._node, self._waiting, self._qos, self._take, self._log = node, waiting, qos, take, log
         self._open = dict(sources.channels)
         self._topics: dict[str, TopicSamples] = {}
-        self._rates = Rates(sources.sources)
+        self._rates = RateCounter(sources.sources)
         self._clock = ClockTime()
         self._due, self._compared = 0.0, time.monotonic()
         self._faults: dict[str, str] = {}
@@ -123,7 +123,7 @@ class ForeignInputs:
 
     def _subscribe(self, published: Mapping[str, list[str]]) -> None:
         """Of each channel that has no topic yet the first way that is there."""
-        new: dict[tuple[str, str], list[Source]] = {}
+        new: dict[tuple[str, str], list[ChannelSource]] = {}
         for ways in self._open.values():
             for way in ways:
                 topic = self._node.resolve_topic_name(way.topic)
@@ -138,7 +138,7 @@ class ForeignInputs:
         for (topic, kind), found in new.items():
             self._add(topic, kind, found)
 
-    def _add(self, topic: str, kind: str, sources: list[Source]) -> None:
+    def _add(self, topic: str, kind: str, sources: list[ChannelSource]) -> None:
         known = self._topics.get(topic)
         try:
             message_class = message_type(kind)
@@ -174,7 +174,7 @@ class ForeignInputs:
     def _leave_out(self, topic: str, error: SampleError) -> None:
         """A sample that a message lacks: a line for the first, later ones are counted."""
         text, why = str(error), getattr(error, 'why', '')
-        if why == ABSENT and isinstance(error, LeftOut):
+        if why == ABSENT and isinstance(error, UnusableSample):
             text += f'; there are: {self._topics[topic].candidates(error.source)}'
         key = f'{error.channel}: {why}'
         if not self.left_out[key]:

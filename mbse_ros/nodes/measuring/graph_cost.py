@@ -45,7 +45,7 @@ Sets = dict[str, np.ndarray]    # 'topic type' -> bytes of its messages (sets, s
 
 
 @dataclass(frozen=True)
-class Measured:
+class GraphCost:
     """One run: instants ``due`` and those that the feeder ``sent`` in time, its delay (99 %), what came of it.
 
     ``latency_ms``: from the stamp to the arrival; ``share``: of a core, by process.
@@ -66,14 +66,14 @@ def check_rates(rates: Iterable[int]) -> None:
             raise SettingError('--rates', rate, '1000 Hz divided by a whole number: the observer has steps of 1 ms')
 
 
-def measure_graph(machine: str, sets: Sets, rate: int, composed: bool) -> Measured:
+def measure_graph(machine: str, sets: Sets, rate: int, composed: bool) -> GraphCost:
     """Interpolation, observer and payload with samples of `sensor_sets`."""
     graph = machine_graph(MachineArguments(machine=machine, simulate=False, composed=composed, visualization=False,
                                            sensor_reliability='reliable', namespace=SPACE))
     return _measured(graph.processes, sets, rate, 'payload', PAYLOAD)
 
 
-def measure_pass_through(sets: Sets, rate: int) -> Measured:
+def measure_pass_through(sets: Sets, rate: int) -> GraphCost:
     """A node of rclpy that takes a segment and publishes it, with messages of `segment_sets`."""
     return _measured((Process('measuring.pass_through', 'pass_through', SPACE),), sets, rate, PASS_OUT, SEGMENT)
 
@@ -118,7 +118,7 @@ def _rows(messages: list[bytes]) -> np.ndarray:
     return np.frombuffer(b''.join(messages), np.uint8).reshape(len(messages), -1)
 
 
-def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, kind: str) -> Measured:
+def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, kind: str) -> GraphCost:
     """Start, feed, listen, stop; raises MbseError where a process dies or nothing comes."""
     # A process that waits to replace another one would begin to import in the middle of the measurement.
     processes = [replace(process, respawn=False) for process in processes]
@@ -132,7 +132,7 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
         feeder = Process('measuring.feeder', 'feeder', SPACE, arguments=(
             str(file), str(rate), str(round(rate * WARM_UP)), f'/{SPACE}/{output}'))
         arrivals = Arrivals(output, kind, SPACE)
-        run = _Run(processes, feeder, arrivals)
+        run = _Measurement(processes, feeder, arrivals)
         try:
             return run.result(rate, len(next(iter(sets.values()))))
         finally:
@@ -140,7 +140,7 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
             arrivals.close()
 
 
-class _Run:
+class _Measurement:
     """The processes of a measurement, and what they say."""
 
     def __init__(self, processes: Iterable[Process], feeder: Process, arrivals: Arrivals) -> None:
@@ -152,7 +152,7 @@ class _Run:
         self.stop = self._running.stop
         self._running.start()
 
-    def result(self, rate: int, sets: int) -> Measured:
+    def result(self, rate: int, sets: int) -> GraphCost:
         """What came of so many sets; raises MbseError."""
         self._until(lambda: 'begin_ns' in self._fed, START, 'the graph to be ready')
         begin, period, first = self._fed['begin_ns'], SECOND // rate, round(rate * WARM_UP)
@@ -169,8 +169,8 @@ class _Run:
         if not latency.size:
             raise MbseError(self._explained('nothing came out of the graph'))
         seconds = after.pop('') - before.pop('')
-        return Measured(self._fed['due'], self._fed['sent'], self._fed['late_ms'], len(due) - latency.size, latency,
-                        {name: (after[name] - before[name]) / seconds for name in self._names})
+        return GraphCost(self._fed['due'], self._fed['sent'], self._fed['late_ms'], len(due) - latency.size, latency,
+                         {name: (after[name] - before[name]) / seconds for name in self._names})
 
     def _used_at(self, stamp_ns: int) -> dict[str, float]:
         """Processor time of each process at an instant, s; '': the clock."""
@@ -206,7 +206,7 @@ class _Run:
 
 
 def benchmark_rows(machine: str, rates: Iterable[int], ways: Iterable[bool], seconds: float) -> Iterable[
-        tuple[int, bool, Measured, Measured]]:
+        tuple[int, bool, GraphCost, GraphCost]]:
     """Rate, whether composed, the graph and the pass-through, one after the other."""
     known = load_machine(machine)
     for rate in rates:
@@ -218,7 +218,7 @@ def benchmark_rows(machine: str, rates: Iterable[int], ways: Iterable[bool], sec
             yield rate, composed, graph, passed
 
 
-def row(rate: int, composed: bool, graph: Measured, passed: Measured) -> Mapping[str, object]:
+def row(rate: int, composed: bool, graph: GraphCost, passed: GraphCost) -> Mapping[str, object]:
     """A run as the result has it."""
     p50, p99 = np.percentile(graph.latency_ms, [50, 99])
     share, = passed.share.values()

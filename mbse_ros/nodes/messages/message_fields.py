@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MbseError, shown
-from ...sources.fields import Kind
+from ...sources.fields import FieldType
 from .wire import message_class
 
 PACKAGE = 'mbse_ros'
@@ -31,7 +31,7 @@ def message_type(msgtype: str) -> type[Any]:
     return message_class(msgtype)
 
 
-def class_fields(msgtype: str) -> dict[str, Kind]:
+def class_fields(msgtype: str) -> dict[str, FieldType]:
     """Fields of a type by name; raises KeyError where it is not installed."""
     try:
         known = message_type(msgtype).get_fields_and_field_types()
@@ -40,13 +40,13 @@ def class_fields(msgtype: str) -> dict[str, Kind]:
     return {name: _kind(text) for name, text in known.items()}
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> FieldType:
     for pattern in (_SEQUENCE, _ARRAY):
         match = pattern.fullmatch(text)
         if match:
             return _kind(match.group(1))._replace(repeated=True)
     bounded = _BOUNDED.fullmatch(text)
     if bounded:
-        return Kind(bounded.group(1))
+        return FieldType(bounded.group(1))
     package, stroke, name = text.partition('/')
-    return Kind(f'{package}/msg/{name}' if stroke else text)
+    return FieldType(f'{package}/msg/{name}' if stroke else text)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...calibration.balance import Balance
-from ...calibration.fit import Fit, Load, Log, Problem, fit, left_out, weighed
+from ...calibration.balance import CalibrationBalance
+from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, fit, left_out, weighed
 from ...calibration.tells import TIED, UNKNOWN, advice, cannot_tell
 from ...calibration.windows import WINDOW, windows_of
 from ...errors import DescriptionError, SettingError
@@ -65,8 +65,8 @@ class Calibration:
     residual_rms_after: float
     bags: tuple[Residuals, ...]
     cannot_tell: tuple[str, ...]
-    fit: Fit
-    problem: Problem
+    fit: CalibrationFit
+    problem: CalibrationProblem
     start: np.ndarray
     text: str
     warnings: tuple[str, ...]
@@ -150,16 +150,17 @@ def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Ma
     return calibrated(prior, text, recordings, parse_payloads(payloads, recordings, prior))
 
 
-def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loads: Mapping[str, Load],
-               balance: Balance | None = None) -> Calibration:
+def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loads: Mapping[str, KnownLoad],
+               balance: CalibrationBalance | None = None) -> Calibration:
     """By recordings; ``text``: the file of the machine before; ``balance`` may be kept for the next call."""
     date, names = max(item.date for item in recordings), [item.name for item in recordings]
     check_written(machine, text, date, names)
-    balance, logs = balance or Balance(machine), []
+    balance, logs = balance or CalibrationBalance(machine), []
     for item in recordings:
-        load = loads.get(item.name, Load())
-        logs.append(Log(item.name, balance.moments(windows_of(machine, item.series), WINDOW / 2, load.mass), load))
-    found, problem = fit(balance, logs), Problem(balance, logs)
+        load = loads.get(item.name, KnownLoad())
+        logs.append(CalibrationLog(item.name, balance.moments(windows_of(machine, item.series), WINDOW / 2, load.mass),
+                                   load))
+    found, problem = fit(balance, logs), CalibrationProblem(balance, logs)
     problem.noise = found.noise
     p, F, size = machine.parameters, problem.factor, len(problem.prior)
     covariance = F @ found.covariance[:size, :size] @ F.T
@@ -170,7 +171,8 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
     start = np.zeros(problem.size)
     start[size:] = _loads_alone(problem, size)
     bags = tuple(Residuals(log.name, int(log.moments.counts.sum()), rms(one, _own(problem, one, start)),
-                           rms(one, _own(problem, one, found.u))) for log in logs for one in [Problem(balance, [log])])
+                           rms(one, _own(problem, one,
+                                         found.u))) for log in logs for one in [CalibrationProblem(balance, [log])])
     new, trouble = '', ''
     try:
         new = calibrated_text(machine, text, parameters, correlation, date, names)
@@ -186,32 +188,32 @@ def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, .
     return tuple(names[j] for j in np.argsort(-np.abs(correlation[k])) if j != k and abs(correlation[k, j]) > TIED)
 
 
-def _loads_alone(problem: Problem, size: int) -> np.ndarray:
+def _loads_alone(problem: CalibrationProblem, size: int) -> np.ndarray:
     """Errors of the loads (l,) that fit best with the numbers as in the file."""
     r, J = problem.residuals(np.zeros(problem.size))
     J = J[:, size:]
     return -np.linalg.solve(np.eye(J.shape[1]) + J.T @ J, J.T @ r)
 
 
-def _own(problem: Problem, one: Problem, u: np.ndarray) -> np.ndarray:
+def _own(problem: CalibrationProblem, one: CalibrationProblem, u: np.ndarray) -> np.ndarray:
     """Of all numbers and loads those of a problem of one bag."""
     size = len(problem.prior)
     return np.concatenate([u[:size], [u[size + problem.loads.index(name)] for name in one.loads]])
 
 
-def rms(problem: Problem, u: np.ndarray) -> float:
+def rms(problem: CalibrationProblem, u: np.ndarray) -> float:
     """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
     together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
     return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
 
 
-def noise_rms(problem: Problem) -> float:
+def noise_rms(problem: CalibrationProblem) -> float:
     """What of it the noise of the samples makes, N."""
     together = np.concatenate([(np.sqrt(log.moments.variance) / np.maximum(log.moments.levers, 1e-12))[
         log.moments.counts] for log in problem.logs])
     return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
 
 
-def forces(problem: Problem, log: Log, u: np.ndarray) -> np.ndarray:
+def forces(problem: CalibrationProblem, log: CalibrationLog, u: np.ndarray) -> np.ndarray:
     """What is missing (n, a) in a log, N at the pistons."""
     return problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
-from ...calibration.fit import Load
+from ...calibration.fit import KnownLoad
 from ...calibration.tells import UNKNOWN
 from ...calibration.windows import Samples
 from ...description.load import known_machines
@@ -91,7 +91,7 @@ def _read_there(description: MechanismDescription, namespace: str | None, source
 
 
 def parse_payloads(words: Mapping[str, str] | Sequence[str], recordings: Sequence[Recording], machine: Machine
-                   ) -> dict[str, Load]:
+                   ) -> dict[str, KnownLoad]:
     """Loads by the names of bags from words ``BAG=KG``, ``BAG=KG+-DEVIATION``, ``BAG=unknown``; raises SettingError."""
     pairs = list(words.items()) if isinstance(words, Mapping) else [_pair(word) for word in words]
     names, found = [item.name for item in recordings], {}
@@ -112,13 +112,13 @@ def _pair(word: str) -> tuple[str, str]:
     return bag, text
 
 
-def _load(name: str, text: str, machine: Machine) -> Load:
+def _load(name: str, text: str, machine: Machine) -> KnownLoad:
     described = machine.description.payload
     if described is None:
         raise SettingError(OPTION, f'{name}={text}', f'no load: {machine.name} has no section `payload`')
     low, high = described.limits
     if text == UNKNOWN:
-        return Load(f'{UNKNOWN} {name}', 0.5 * (low + high), high - low)
+        return KnownLoad(f'{UNKNOWN} {name}', 0.5 * (low + high), high - low)
     mass, sign, deviation = text.replace('kg', '').partition('+-')
     try:
         kg = float(mass)
@@ -128,4 +128,4 @@ def _load(name: str, text: str, machine: Machine) -> Load:
     if not 0.0 <= kg <= high or not 0.0 <= stddev <= high:
         raise SettingError(OPTION, f'{name}={text}', f'a mass from 0 to {high:g} kg (payload.limits), and its standard '
                            'deviation')
-    return Load(f'{kg:g} +- {stddev:g} kg' if stddev else '', kg, stddev)
+    return KnownLoad(f'{kg:g} +- {stddev:g} kg' if stddev else '', kg, stddev)

@@ -9,7 +9,7 @@ from math import nan
 
 import numpy as np
 
-from ..path import Path, Step, path_text
+from ..path import Path, PathStep, path_text
 from .survey import TopicSurvey
 from .words import quantities_in, words
 
@@ -49,7 +49,7 @@ class Candidate:
     @property
     def length(self) -> float:
         """Median length of the vector that has this number as x, y or z; NaN where not all three are known."""
-        parts = [self.survey.values.get((*self.path[:-1], Step(axis)), []) for axis in 'xyz']
+        parts = [self.survey.values.get((*self.path[:-1], PathStep(axis)), []) for axis in 'xyz']
         if self.path[-1].field not in ('x', 'y', 'z') or not all(parts):
             return nan
         lengths = np.linalg.norm(np.array(parts, dtype=float), axis=0)

@@ -25,7 +25,7 @@ GRAVITY = (5.0, 15.0)       # m/s^2, usual length of the vector that an accelero
 STILL = 0.02                # of a range, that a position moves at least: else its range says little
 
 
-class Fit(NamedTuple):
+class UnitFit(NamedTuple):
     """In ``unit``, with ``offset`` text or '', the values span ``low`` to ``high``, SI; ``share`` of the channel's
     range that they cover, NaN where it has none; ``words`` about it."""
 
@@ -52,15 +52,15 @@ def pressure_units(largest: float, hints: Iterable[str] = ()) -> list[str]:
     return sorted(fitting, key=lambda unit: (unit.lower() not in hinted, abs(log(sizes[unit] / RELIEF))))
 
 
-def pressure_fit(values: np.ndarray, unit: str) -> Fit | None:
+def pressure_fit(values: np.ndarray, unit: str) -> UnitFit | None:
     """Of a pressure in a unit; None where values are below zero by far."""
     low, high = (parse_unit(unit)[0] * end for end in ends(values))
     if low < LOWEST or high > LARGEST[1]:
         return None
-    return Fit(unit, '', low, high, float('nan'), f'{1e-6 * low:.2g} to {1e-6 * high:.3g} MPa as {unit}')
+    return UnitFit(unit, '', low, high, float('nan'), f'{1e-6 * low:.2g} to {1e-6 * high:.3g} MPa as {unit}')
 
 
-def position_fits(values: np.ndarray, machine: Machine, channel: Channel) -> list[Fit]:
+def position_fits(values: np.ndarray, machine: Machine, channel: Channel) -> list[UnitFit]:
     """Units, and zeros of a stroke, with which the values are inside the channel's range; the best first."""
     unit = measured_unit(machine.description, channel.sensor.name)
     low, high, zeros = channel_range(machine, channel)
@@ -75,7 +75,7 @@ def position_fits(values: np.ndarray, machine: Machine, channel: Channel) -> lis
                 offset = f'{-zero:g} m' if zero else ''
                 told = f'{_shown(first - zero, unit)} to {_shown(last - zero, unit)} of {_shown(low, unit)} to ' \
                        f'{_shown(high, unit)} as {name}' + (' pin to pin' if zero else '')
-                found.append(Fit(name, offset, first - zero, last - zero, share, told))
+                found.append(UnitFit(name, offset, first - zero, last - zero, share, told))
     return sorted(found, key=lambda fit: -fit.share)
 
 
@@ -98,7 +98,7 @@ def channel_range(machine: Machine, channel: Channel) -> tuple[float, float, Seq
     return -wide, wide, (0.0,)
 
 
-def rate_fits(values: np.ndarray, unit: str, length: float = nan) -> list[Fit]:
+def rate_fits(values: np.ndarray, unit: str, length: float = nan) -> list[UnitFit]:
     """Units in which a velocity, an angular velocity or a specific force is one of a machine; ``length``: usual one of
     the vector of which a specific force is a component, NaN where it is not known."""
     found = []
@@ -106,7 +106,7 @@ def rate_fits(values: np.ndarray, unit: str, length: float = nan) -> list[Fit]:
         low, high = (parse_unit(name)[0] * end for end in ends(values))
         weight = parse_unit(name)[0] * length if unit == 'm/s^2' else nan
         if max(-low, high) <= FAST.get(unit, 30.0) and not (weight < GRAVITY[0] or weight > GRAVITY[1]):
-            found.append(Fit(name, '', low, high, float('nan'), f'{low:.3g} to {high:.3g} {unit} as {name}'))
+            found.append(UnitFit(name, '', low, high, float('nan'), f'{low:.3g} to {high:.3g} {unit} as {name}'))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ...bags.topics import TopicMap
 from ..map import ARRIVAL, FORMAT
-from .propose import Guess, Proposal
+from .propose import ChannelProposal, Proposal
 from .survey import TopicSurvey
 
 
@@ -38,7 +38,7 @@ def proposal_text(proposal: Proposal, machine: str, topics: Mapping[str, TopicSu
     return '\n'.join(lines) + '\n'
 
 
-def _is_own(guess: Guess) -> bool:
+def _is_own(guess: ChannelProposal) -> bool:
     """Whether a channel is where it is read without a map."""
     topics = TopicMap()
     kind, _, owner = guess.channel.partition('/')
@@ -47,7 +47,7 @@ def _is_own(guess: Guess) -> bool:
     return f'/{name}' in guess.candidate.topic
 
 
-def _topic_section(guesses: list[Guess]) -> list[str]:
+def _topic_section(guesses: list[ChannelProposal]) -> list[str]:
     """What all channels of a topic share."""
     found = {guess.candidate.topic: guess.candidate.survey for guess in guesses}
     lines = ['topics:']
@@ -60,7 +60,7 @@ def _topic_section(guesses: list[Guess]) -> list[str]:
     return lines
 
 
-def _channel(guess: Guess) -> list[str]:
+def _channel(guess: ChannelProposal) -> list[str]:
     """Why, what is doubtful, and the entry."""
     fit = guess.fits[0]
     offset = f', offset: {fit.offset}' if fit.offset else ''

@@ -18,7 +18,7 @@ from ...description.coordinate_units import measured_unit
 from ...machine import Machine
 from ...machine.channels import Channel
 from .candidates import Candidate, candidates_of
-from .fits import STILL, Fit, position_fits, pressure_fit, pressure_units, rate_fits
+from .fits import STILL, UnitFit, position_fits, pressure_fit, pressure_units, rate_fits
 from .likeness import Likeness, likeness
 from .survey import TopicSurvey
 
@@ -29,12 +29,12 @@ SHOWN = 4           # candidates that are named where a channel stays open
 
 
 @dataclass(frozen=True)
-class Guess:
+class ChannelProposal:
     """``fits``: possible units, the chosen one first; ``why``, and what is doubtful."""
 
     channel: str
     candidate: Candidate
-    fits: tuple[Fit, ...]
+    fits: tuple[UnitFit, ...]
     why: str
     doubts: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class Guess:
 class Proposal:
     """``guesses`` by channel; ``left``: what is known of each channel that stays open."""
 
-    guesses: Mapping[str, Guess]
+    guesses: Mapping[str, ChannelProposal]
     left: Mapping[str, str]
 
 
@@ -52,7 +52,7 @@ class _Match(NamedTuple):
 
     score: float
     likeness: Likeness
-    fits: tuple[Fit, ...]
+    fits: tuple[UnitFit, ...]
 
 
 @dataclass
@@ -74,7 +74,7 @@ class _Search:
         moves = 0.5 * (not np.isfinite(fits[0].share) or fits[0].share > STILL)
         return _Match(like.points + 1.0 + moves, like, fits)
 
-    def fits(self, channel: Channel, candidate: Candidate) -> list[Fit]:
+    def fits(self, channel: Channel, candidate: Candidate) -> list[UnitFit]:
         """Units in which the values are possible."""
         if channel.kind == 'pressure':
             units = self.units.get(candidate.group, [])
@@ -90,7 +90,7 @@ class _Search:
 def propose(topics: Mapping[str, TopicSurvey], machine: Machine) -> Proposal:
     """Guesses for the channels of a machine, and what is left open of the others and of the commands."""
     known = candidates_of(topics)
-    guesses: dict[str, Guess] = {}
+    guesses: dict[str, ChannelProposal] = {}
     left: dict[str, str] = {}
     for kind in dict.fromkeys(channel.kind for channel in machine.all_channels):
         channels = [channel for channel in machine.all_channels if channel.kind == kind]
@@ -134,7 +134,7 @@ def _assigned(matches: Sequence[Sequence[_Match | None]]) -> dict[int, int]:
 
 
 def _guess(channel: Channel, number: int, matches: Sequence[Sequence[_Match | None]], candidates: Sequence[Candidate],
-           place: int | None) -> Guess | None:
+           place: int | None) -> ChannelProposal | None:
     """The guess for channel ``number``, where a name speaks for it or nothing else is possible: no other number for it,
     and the number for no other channel."""
     row = matches[number]
@@ -152,8 +152,9 @@ def _guess(channel: Channel, number: int, matches: Sequence[Sequence[_Match | No
         doubts.append('no name supports it, but no other number is possible')
     if match.fits[0].share < STILL:
         doubts.append('it hardly moves, so its range says little')
-    return Guess(channel.name, candidates[place], match.fits, f'{match.likeness.words}; {match.fits[0].words}',
-                 tuple(doubts))
+    return ChannelProposal(channel.name, candidates[place], match.fits,
+                           f'{match.likeness.words}; {match.fits[0].words}',
+                           tuple(doubts))
 
 
 def _open(search: _Search, channel: Channel, row: Sequence[_Match | None]) -> str:
@@ -171,9 +172,9 @@ def _open(search: _Search, channel: Channel, row: Sequence[_Match | None]) -> st
     return 'no number of this kind' if not search.candidates else 'no number has a fitting name and possible values'
 
 
-def _one_unit(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
+def _one_unit(guesses: Mapping[str, ChannelProposal]) -> dict[str, ChannelProposal]:
     """Numbers of one array are in one unit: the one that most of them can be in, SI where several are."""
-    groups: dict[tuple[str, str], list[Guess]] = {}
+    groups: dict[tuple[str, str], list[ChannelProposal]] = {}
     for guess in guesses.values():
         groups.setdefault((guess.candidate.group, guess.channel.partition('/')[0]), []).append(guess)
     found = dict(guesses)
@@ -194,7 +195,7 @@ def _one_unit(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
     return found
 
 
-def _rank(unit: str, members: Sequence[Guess]) -> tuple[bool, bool, int]:
+def _rank(unit: str, members: Sequence[ChannelProposal]) -> tuple[bool, bool, int]:
     """Order of the units that the members can be in: what a name hints at, a pressure's as they come, SI."""
     hinted = any(unit.lower() in guess.candidate.words for guess in members)
     places = [[fit.unit for fit in guess.fits].index(unit) for guess in members

@@ -55,7 +55,7 @@ class TopicSurvey:
         return values[np.isfinite(values)]
 
 
-class _Reader:
+class _TopicNumbers:
     """The numbers of the messages of one topic."""
 
     def __init__(self, survey: TopicSurvey, fields: Fields) -> None:
@@ -101,14 +101,14 @@ class Survey:
     def __init__(self, fields: Fields) -> None:
         self.topics: dict[str, TopicSurvey] = {}
         self._fields = fields
-        self._readers: dict[str, _Reader] = {}
+        self._readers: dict[str, _TopicNumbers] = {}
 
     def add(self, topic: str, msgtype: str, arrival_ns: int, message: Any = None, fault: str = '') -> None:
         """A message, or, with ``fault``, one that nothing is known of but that it came."""
         survey = self.topics.get(topic)
         if survey is None:
             survey = self.topics[topic] = TopicSurvey(msgtype, first_ns=arrival_ns, last_ns=arrival_ns, fault=fault)
-            self._readers[topic] = _Reader(survey, self._fields)
+            self._readers[topic] = _TopicNumbers(survey, self._fields)
         survey.count += 1
         survey.last_ns = max(survey.last_ns, arrival_ns)
         if not fault and not survey.fault:

@@ -27,7 +27,7 @@ MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves t
 
 
 @dataclass(frozen=True)
-class Tuned:
+class FilterTuning:
     """Numbers of a filter: flat ``tuning``, the ``threshold`` of one normalised innovation squared, ``stddev`` (s,)."""
 
     tuning: np.ndarray
@@ -68,7 +68,7 @@ class Engine:
         self._scan = Scan(_with_state(self.filter), backend)
         self._warm_up(self.tuned(settings))
 
-    def tuned(self, settings: LinkageSettings, raised: float = 1.0) -> Tuned:
+    def tuned(self, settings: LinkageSettings, raised: float = 1.0) -> FilterTuning:
         """The tuning of settings for this filter, the noises of its motion ``raised``; raises SettingError."""
         from scipy.special import gammaincinv  # here: slow to import
         of, parts = self.filter, self.filter.tuning.parts
@@ -84,7 +84,7 @@ class Engine:
         stddev = self._stddev(settings)
         flat = of.tuning.flat(dt=np.array([self.dt]), gate=np.array([threshold]), variance=stddev ** 2,
                               p=np.asarray(self.model.parameters), **spread)
-        return Tuned(flat, threshold, stddev)
+        return FilterTuning(flat, threshold, stddev)
 
     def _stddev(self, settings: LinkageSettings) -> np.ndarray:
         """Standard deviations (s,) of the sensors' samples; raises SettingError."""
@@ -97,7 +97,7 @@ class Engine:
                                    f'a number above 0 for {channel}, which the file does not give')
         return stddev
 
-    def run(self, state: np.ndarray, rows: np.ndarray, tuned: Tuned) -> tuple[np.ndarray, np.ndarray]:
+    def run(self, state: np.ndarray, rows: np.ndarray, tuned: FilterTuning) -> tuple[np.ndarray, np.ndarray]:
         """States (k, x) and outputs (k, y) after each row ``[o, u, t]`` (k, s + u + 1)."""
         _, ys = self._scan(state, rows, tuned.tuning)
         return ys[:, self.filter.outputs.size:], ys[:, :self.filter.outputs.size]
@@ -110,7 +110,7 @@ class Engine:
         """Covariance (l, l) of a flat state."""
         return state[self._covariance]
 
-    def parameters(self, mean: np.ndarray, variance: np.ndarray, tuned: Tuned) -> dict[str, tuple[float, float]]:
+    def parameters(self, mean: np.ndarray, variance: np.ndarray, tuned: FilterTuning) -> dict[str, tuple[float, float]]:
         """Estimated parameters, value and standard deviation in SI, of a mean (l,) and its variances; none for most."""
         space, estimated = self.filter.parameters, self._estimated
         if space is None or estimated is None:
@@ -120,7 +120,7 @@ class Engine:
         stddev = np.abs(slopes) * np.sqrt(np.fmax(variance[-r:], 0.0))
         return dict(zip(space.names, zip(values[list(space.places)].tolist(), stddev.tolist())))
 
-    def _warm_up(self, tuned: Tuned) -> None:
+    def _warm_up(self, tuned: FilterTuning) -> None:
         """A first run, which costs more than the others."""
         s, k, start = len(self.channels), len(self.model.inputs), self.model.start
         row = np.concatenate([np.full(s, np.nan), np.zeros(k + 1)])

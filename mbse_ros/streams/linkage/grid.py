@@ -10,7 +10,7 @@ from enum import Enum
 
 import numpy as np
 
-from .engine import Engine, Tuned
+from .engine import Engine, FilterTuning
 
 CONFIRMED = 3           # samples in sequence out of the grid's reach make a new one
 NEAR_NS = 1_000_000_000
@@ -18,7 +18,7 @@ MOST_TIMES = 3          # other times that are remembered
 NONE = np.zeros(0)      # of an instant that the filter has not reached
 
 
-class Verdict(Enum):
+class StampStatus(Enum):
     """What to do with a sample by its stamp."""
 
     USE = 'use'
@@ -27,7 +27,7 @@ class Verdict(Enum):
     RESTART = 'time has jumped'
 
 
-class Clock:
+class TimeGrid:
     """Grid whose instant 1 is the first sample's; a sample belongs to the nearest instant (an error of half a step)."""
 
     origin_ns: int
@@ -48,14 +48,14 @@ class Clock:
         """Stamp of an instant, ns."""
         return self.origin_ns + index * self.step_ns
 
-    def judge(self, stamp_ns: int, oldest: int, newest: int, reach_ns: int) -> Verdict:
+    def judge(self, stamp_ns: int, oldest: int, newest: int, reach_ns: int) -> StampStatus:
         """Verdict on a stamp: instants ``oldest`` and before are settled; beyond ``reach_ns`` of the newest one lies
         another time, which counts once CONFIRMED samples agree on it."""
         ahead = stamp_ns - self.stamp(newest)
         if ahead > reach_ns or ahead < -max(NEAR_NS, 2 * (newest - oldest) * self.step_ns):
-            return Verdict.RESTART if self._confirmed(stamp_ns) else Verdict.AWAY
+            return StampStatus.RESTART if self._confirmed(stamp_ns) else StampStatus.AWAY
         self._away = []
-        return Verdict.LATE if self.index(stamp_ns) <= oldest else Verdict.USE
+        return StampStatus.LATE if self.index(stamp_ns) <= oldest else StampStatus.USE
 
     def _confirmed(self, stamp_ns: int) -> bool:
         """Whether enough samples agree on another time; those of a third one, of a wrong clock, may lie between."""
@@ -69,7 +69,7 @@ class Work:
     """A filter with a tuning: what runs an instant."""
 
     engine: Engine
-    tuned: Tuned
+    tuned: FilterTuning
 
 
 @dataclass

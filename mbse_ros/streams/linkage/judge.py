@@ -17,7 +17,7 @@ from ..records import ObserverStatus
 from .bounds import Bounds
 from .linkage_settings import LinkageSettings
 from .seen import Seen
-from .watch import FEWEST, LASTING, PATIENCE, Watch
+from .watch import FEWEST, LASTING, PATIENCE, ChannelMonitor
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
@@ -44,7 +44,7 @@ class Judge:
 
     def __init__(self, problem: Problem) -> None:
         self.seen, self.problem = Seen(problem), problem
-        self.watch = Watch(problem.channels, problem.angular, self._seen_by_others)
+        self.watch = ChannelMonitor(problem.channels, problem.angular, self._seen_by_others)
         self.bounds = Bounds(problem.model, problem.channels)
         self._settings = LinkageSettings()
         self.reset()

@@ -22,7 +22,7 @@ from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .choice import Choice
 from .engine import Engine
 from .entries import restarted, start_stddev, started
-from .grid import NONE, Cell, Cells, Clock, Verdict
+from .grid import NONE, Cell, Cells, StampStatus, TimeGrid
 from .held_inputs import HeldInputs
 from .judge import Judge, Judgement
 from .linkage_settings import LinkageSettings
@@ -56,7 +56,7 @@ class LinkageStage:
         self._places = {name: i for i, name in enumerate(self.channels)}
         self._input_places = {name: i for i, name in enumerate(self.inputs)}
         self._judge = Judge(self._engine.problem)
-        self._clock = Clock(self.step_ns)
+        self._clock = TimeGrid(self.step_ns)
         self._last_q = model.start.q
         moved_to(model, {place: model.start.q[place] + 1e-3 for place in model.z})      # its first call takes longer
         self.reset()
@@ -155,14 +155,14 @@ class LinkageStage:
         reach = min(round(self.settings.restart_after * 1e9), MOST_BRIDGED * self.step_ns)
         oldest = self._cells.base.index
         verdict = self._clock.judge(stamp_ns, oldest, self._cells.last.index, reach)
-        if verdict is Verdict.USE:
+        if verdict is StampStatus.USE:
             return values
-        if verdict is Verdict.RESTART and measured:
+        if verdict is StampStatus.RESTART and measured:
             self.reset()
             self._start(stamp_ns, values)
             return values
         # An input acts on the step after its instant, so the oldest one of the window still takes it.
-        acting = verdict is Verdict.LATE and self._clock.index(stamp_ns) == oldest
+        acting = verdict is StampStatus.LATE and self._clock.index(stamp_ns) == oldest
         timely = {name: value for name, value in values.items() if acting and name in self._input_places}
         for name in values.keys() - timely.keys():
             self._refusals.add(verdict.value, name, stamp_ns, values[name],

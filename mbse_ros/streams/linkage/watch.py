@@ -74,7 +74,7 @@ class NoiseWatch(Channels):
         return bool(self._noisy[i]) or super()._is_stuck(i, stddev)
 
 
-class Watch(NoiseWatch):
+class ChannelMonitor(NoiseWatch):
     """The same with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
     (place)``: whether other sensors in good order see what a channel sees."""
 

@@ -13,7 +13,7 @@ from ..parts.step import Filter
 
 
 @dataclass(frozen=True)
-class Smoothed:
+class SmoothedStates:
     """Smoothed states over a log of k samples: ``mean`` (k, l) and ``covariance`` (k, l, l)."""
 
     mean: np.ndarray
@@ -35,7 +35,8 @@ def rts_step(mean: np.ndarray, P: np.ndarray, predicted: np.ndarray, P_predicted
     return mean + C @ (later - predicted), (smoothed + smoothed.T) / 2
 
 
-def smooth(filter_: Filter, start: np.ndarray, us: np.ndarray, tuning: np.ndarray, backend: str = 'auto') -> Smoothed:
+def smooth(filter_: Filter, start: np.ndarray, us: np.ndarray, tuning: np.ndarray,
+           backend: str = 'auto') -> SmoothedStates:
     """Smoothed states of a log: filter forwards, keep what is needed, go back.
 
     ``start`` flat state before the first sample, ``us`` (k, given) the samples, ``tuning`` flat. Raises SettingError
@@ -56,7 +57,7 @@ def smooth(filter_: Filter, start: np.ndarray, us: np.ndarray, tuning: np.ndarra
     found = [(mean, P)]
     for mean, P, predicted, P_predicted, F in reversed(kept[1:]):
         found.append(rts_step(mean, P, predicted, P_predicted, F, *found[-1]))
-    return Smoothed(np.array([item[0] for item in found[::-1]]), np.array([item[1] for item in found[::-1]]))
+    return SmoothedStates(np.array([item[0] for item in found[::-1]]), np.array([item[1] for item in found[::-1]]))
 
 
 def _moments(filter_: Filter, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

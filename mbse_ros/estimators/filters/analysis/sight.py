@@ -11,7 +11,7 @@ import numpy as np
 from ....compiled import Kernel
 from ....dynamics.model import Model
 from ....errors import SettingError
-from ...sight.information import BLIND, Window, observability
+from ...sight.information import BLIND, InformationWindow, observability
 from ..parts.linearised import Linearised, linearised
 from ..parts.problem import Problem, problem
 
@@ -20,7 +20,7 @@ SHOWN = 0.05        # of the largest component: a direction in words leaves out 
 
 
 @dataclass(frozen=True)
-class Motion:
+class SampledMotion:
     """States to look from, every ``dt``: coordinates (k, n), velocities (k, n), times (k,)."""
 
     q: np.ndarray
@@ -37,7 +37,7 @@ class Sight:
     model: str
     names: tuple[str, ...]
     prior: np.ndarray
-    windows: list[Window]
+    windows: list[InformationWindow]
     helpers: dict[str, float]
 
     @property
@@ -66,7 +66,8 @@ class Sight:
         return found
 
 
-def sights(model: Model, sensors: Sequence[str], motion: Motion, kinds: Sequence[str], window: float) -> list[Sight]:
+def sights(model: Model, sensors: Sequence[str], motion: SampledMotion, kinds: Sequence[str],
+           window: float) -> list[Sight]:
     """Sight with each transition model of ``kinds`` over windows of so many seconds. Raises SettingError."""
     if not model.degrees_of_freedom:
         raise SettingError('mechanism', model.description.name, 'a mechanism with degrees of freedom left to estimate')
@@ -79,7 +80,7 @@ def sights(model: Model, sensors: Sequence[str], motion: Motion, kinds: Sequence
                    prior) for kind in kinds]
 
 
-def prior_of(of: Problem, motion: Motion) -> np.ndarray:
+def prior_of(of: Problem, motion: SampledMotion) -> np.ndarray:
     """Standard deviations (3 g,) that are taken as known before: of positions, velocities and the forces that would
     accelerate the mechanism at its start by ``ACCELERATION``."""
     u, kernel = np.zeros(of.system.u.numel()), Kernel(of.rates, of.model.backend)
@@ -94,7 +95,7 @@ def _sight(of: Problem, found: Linearised, kind: str, sensors: Sequence[str], ev
     owners = [channel.partition('.')[0] for channel in of.channels]
     prior = prior[:len(found.names)]
 
-    def windows(names: Sequence[str]) -> list[Window]:
+    def windows(names: Sequence[str]) -> list[InformationWindow]:
         rows = [i for i, owner in enumerate(owners) if owner in names]
         return observability(found.F, found.H[:, rows], of.stddev[rows], prior, window)
 
@@ -103,13 +104,13 @@ def _sight(of: Problem, found: Linearised, kind: str, sensors: Sequence[str], ev
     return Sight(kind, found.names, prior, windows(sensors), ordered)
 
 
-def least_information(windows: Sequence[Window]) -> float:
+def least_information(windows: Sequence[InformationWindow]) -> float:
     """Information along the direction that is seen worst, median over the windows; 0 where it is blind."""
     least = float(np.median([window.information[0] for window in windows]))
     return least if least > BLIND else 0.0
 
 
-def blind_in_words(window: Window, names: Sequence[str], prior: np.ndarray) -> list[str]:
+def blind_in_words(window: InformationWindow, names: Sequence[str], prior: np.ndarray) -> list[str]:
     """Each direction that is not seen: 'theta', or 'theta with theta force' where only both together are determined."""
     return [' with '.join(names[i] for i in np.argsort(-np.abs(column), kind='stable')
                           if abs(column[i]) > SHOWN * np.max(np.abs(column)))

@@ -45,7 +45,7 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """``stddev_log10``: of the logarithm of each noise, by the curvature of the likelihood; NaN where it is flat, so
     that the log does not determine that noise. ``converged``: whether the search ended by itself."""
 
@@ -66,7 +66,7 @@ def log_likelihood(run: LinkageEstimates, first: int = 0) -> float:
 
 
 def tune(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, float | Sequence[float] | np.ndarray],
-         skip: float = 0.0) -> Tuned:
+         skip: float = 0.0) -> TuningResult:
     """Find the noises, of which those that are 0 stay; ``skip`` seconds at the start of each log do not count.
 
     Sets the observer's noises to what was found. Raises SettingError where there is nothing to find.
@@ -98,8 +98,8 @@ def tune(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, fl
         'initial_simplex': simplex, 'xatol': 2e-3, 'fatol': 1e-3, 'maxiter': 150 * len(begin)})
     spread = dict.fromkeys(places, np.nan) | dict(zip(places, _spread(cost, found.x)))
     before, after = (quality(observer, logs, values, skip) for values in (start, filled(found.x)))
-    return Tuned(before, after, {name: [float(spread.get((name, i), 0.0)) for i in range(len(values))]
-                                 for name, values in start.items()}, bool(found.success))
+    return TuningResult(before, after, {name: [float(spread.get((name, i), 0.0)) for i in range(len(values))]
+                                        for name, values in start.items()}, bool(found.success))
 
 
 def quality(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, np.ndarray],

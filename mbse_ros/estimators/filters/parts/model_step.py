@@ -17,7 +17,7 @@ ITERATIONS = 3      # of Newton's method in the trapezoidal rule; its error is t
 
 
 @dataclass(frozen=True)
-class Rates:
+class ModelRates:
     """Model at one state: velocities and accelerations of all coordinates and of the independent ones, Jacobian."""
 
     zd: ca.SX
@@ -45,10 +45,10 @@ class Rates:
         return self.A[g:, g:]
 
 
-def rates(problem: Problem, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, p: ca.SX) -> Rates:
+def rates(problem: Problem, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, p: ca.SX) -> ModelRates:
     """Rates with the force (g,) that the filter adds along the independent coordinates."""
     zdd, A, B, qdd, _, qd = problem.rates(q, zd, ca.vertcat(u, force), t, p)
-    return Rates(zd, zdd, A, B, qdd, qd)
+    return ModelRates(zd, zdd, A, B, qdd, qd)
 
 
 def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
@@ -66,7 +66,7 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
     return problem.close(ahead, X[:g], t, p), X[g:], F
 
 
-def _increment(problem: Problem, kind: str, now: Rates, dt: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _increment(problem: Problem, kind: str, now: ModelRates, dt: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Change of the state and Jacobian of an explicit transition (Pyrhönen et al., state transition, sections 3.2 and
     3.4)."""
     g, kindof = problem.g, type(now.A)
@@ -96,7 +96,7 @@ def transition_function(size: int, order: str) -> ca.Function:
     return ca.Function('series', [A, dt], [ca.densify(F), ca.densify(G)])
 
 
-def trapezoid(problem: Problem, now: Rates, X: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
+def trapezoid(problem: Problem, now: ModelRates, X: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
               p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Implicit trapezoidal rule, from an explicit prediction, by Newton's method with the exact Jacobian.
 

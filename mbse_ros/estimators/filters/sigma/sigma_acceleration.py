@@ -25,7 +25,7 @@ from ..parts.square_root import conditioning, square
 from ..parts.step import Filter, Parts, build_filter
 from ..parts.update import constant_noise, measured
 from .sigma_filter import CLOSINGS, closed, drawn, gathered, observed, pointwise
-from .sigma_points import Points
+from .sigma_points import SigmaPoints
 
 
 class AccelerationFilter(Filter):
@@ -62,7 +62,7 @@ def _acceleration(problem: Problem, q: np.ndarray, zd: np.ndarray) -> np.ndarray
     return np.array(problem.rates(q, zd, u, 0.0, problem.model.parameters)[0]).ravel()
 
 
-def acceleration_filter(name: str, problem: Problem, points: Points) -> Filter:
+def acceleration_filter(name: str, problem: Problem, points: SigmaPoints) -> Filter:
     """Filter of the accelerations. Noise ``acceleration`` (g,): density of their random walk, rad^2/s^5 or m^2/s^5."""
     g = problem.g
     move, sense, draw, gather = _moved(problem), sensed(problem), drawn(points, [2] * g), gathered(points)
@@ -96,7 +96,7 @@ def acceleration_filter(name: str, problem: Problem, points: Points) -> Filter:
                         scalar=False, made=AccelerationFilter)
 
 
-def extended_filter(name: str, problem: Problem, points: Points) -> Filter:
+def extended_filter(name: str, problem: Problem, points: SigmaPoints) -> Filter:
     """Filter of ``[z, zd, zdd]``. Noise ``acceleration`` (g,): density of the accelerations' white error, rad^2/s^3 or
     m^2/s^3, whose variance over a step, half of which acts, is ``4 q_c / dt``."""
     g = problem.g

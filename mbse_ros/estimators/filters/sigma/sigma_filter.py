@@ -16,13 +16,13 @@ from ..parts.problem import Problem
 from ..parts.square_root import conditioning, factor, square
 from ..parts.step import Filter, Parts, build_filter
 from ..parts.update import constant_noise, measured, wrapped
-from .sigma_points import Points
+from .sigma_points import SigmaPoints
 
 FARTHEST = 0.5    # rad or m, of a point's coordinates and of what its velocities add in a step
 CLOSINGS = 4      # Newton steps of a point's coordinates from the mean's: a point may lie two standard deviations off
 
 
-def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = False,
+def sigma_filter(name: str, problem: Problem, points: SigmaPoints, reuse: bool = False,
                  transition: str = 'trapezoid') -> Filter:
     """Filter with points that the model moves by a ``transition`` (``model_step.TRANSITIONS``).
 
@@ -36,7 +36,7 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
                      lambda tuning: noise(tuning['acceleration'], tuning['dt']), reuse)
 
 
-def pointwise(name: str, problem: Problem, points: Points, orders: list[int],
+def pointwise(name: str, problem: Problem, points: SigmaPoints, orders: list[int],
               functions: tuple[ca.Function, ca.Function, ca.Function], noise: Callable[[Parts], ca.MX],
               reuse: bool = False, made: type[Filter] = Filter) -> Filter:
     """Filter of a state x (l,) that begins with z; ``orders`` as in ``drawn``, ``noise (tuning)`` (l, l) of a step.
@@ -106,7 +106,7 @@ def closed(problem: Problem, size: int) -> ca.Function:
     return ca.Function('closed', [q, x, t, p], [problem.close(q, x[:problem.g], t, p, CLOSINGS)], {'cse': True})
 
 
-def drawn(points: Points, orders: list[int]) -> ca.Function:
+def drawn(points: SigmaPoints, orders: list[int]) -> ca.Function:
     """``(x, P, dt) -> (points (l, 1 + N), scale)``; ``orders`` (l,) of the states as derivatives of coordinates."""
     x, P, dt = ca.SX.sym('x', points.size), ca.SX.sym('P', points.size, points.size), ca.SX.sym('dt')
     farthest = ca.vertcat(*(FARTHEST / dt ** order for order in orders))
@@ -114,14 +114,14 @@ def drawn(points: Points, orders: list[int]) -> ca.Function:
     return ca.Function('drawn', [x, P, dt], [X, scale], {'cse': True})
 
 
-def gathered(points: Points) -> ca.Function:
+def gathered(points: SigmaPoints) -> ca.Function:
     """``(X (l, 1 + N), scale) -> (mean, square root of the covariance (l, N + 1))``."""
     X, scale = ca.SX.sym('X', points.size, points.number + 1), ca.SX.sym('scale')
     mean, S = points.moments(X[:, 1:] - ca.repmat(X[:, 0], 1, points.number), scale)
     return ca.Function('gathered', [X, scale], [X[:, 0] + mean, ca.densify(S)], {'cse': True})
 
 
-def observed(points: Points, s: int, angular: tuple[bool, ...]) -> ca.Function:
+def observed(points: SigmaPoints, s: int, angular: tuple[bool, ...]) -> ca.Function:
     """``(Y (s, 1 + N), scale) -> (mean (s,), square root of the covariance (s, N + 1))`` of predicted measurements;
     angles by the shorter way from that at the mean."""
     Y, scale = ca.SX.sym('Y', s, points.number + 1), ca.SX.sym('scale')

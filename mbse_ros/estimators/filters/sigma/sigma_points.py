@@ -12,7 +12,7 @@ from ....errors import SettingError
 
 
 @dataclass(frozen=True)
-class Points:
+class SigmaPoints:
     """Points round a mean, in standard deviations, without the one at the mean itself.
 
     ``directions`` (l, N), ``weights`` (N,) positive; of the point at the mean the weight in the mean is what is missing
@@ -60,7 +60,7 @@ class Points:
     def _rest(self) -> float:
         return self.centre + float(np.sum(self.weights)) - 2
 
-    def check(self) -> Points:
+    def check(self) -> SigmaPoints:
         """The points; raises SettingError where they can give a covariance that is not positive."""
         if self.centre < 0 and self._rest < 0:
             raise SettingError('beta', round(self._rest, 12), 'at least alpha^2, or no negative weight at the mean: '
@@ -68,7 +68,7 @@ class Points:
         return self
 
 
-def symmetric_points(size: int, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0) -> Points:
+def symmetric_points(size: int, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0) -> SigmaPoints:
     """The 2 l + 1 points of the UKF (Naya et al., review, Eqs. 34 to 39), ``lambda = alpha^2 (l + kappa) - l`` as in
     its source.
 
@@ -81,10 +81,10 @@ def symmetric_points(size: int, alpha: float = 0.1, beta: float = 2.0, kappa: fl
     spread = alpha ** 2 * (size + kappa)
     centre = 1 - size / spread
     directions = np.sqrt(spread) * np.hstack([np.eye(size), -np.eye(size)])
-    return Points(directions, np.full(2 * size, 0.5 / spread), centre + 1 - alpha ** 2 + beta).check()
+    return SigmaPoints(directions, np.full(2 * size, 0.5 / spread), centre + 1 - alpha ** 2 + beta).check()
 
 
-def simplex_points(size: int, w0: float = 0.0) -> Points:
+def simplex_points(size: int, w0: float = 0.0) -> SigmaPoints:
     """The l + 2 points of the SSUKF on a sphere (Naya et al., review, Eq. 45) with the weight ``w0`` of the mean.
 
     The last point's last coordinate is ``j / sqrt(j (j + 1) w1)``: with the 1 that is printed the points would not have
@@ -96,7 +96,7 @@ def simplex_points(size: int, w0: float = 0.0) -> Points:
     for j in range(2, size + 1):
         last = np.append(np.full(j, -1.0), j) / np.sqrt(j * (j + 1) * w1)
         directions = np.vstack([np.hstack([directions, np.zeros((j - 1, 1))]), last])
-    return Points(directions, np.full(size + 1, w1), w0)
+    return SigmaPoints(directions, np.full(size + 1, w1), w0)
 
 
 def _check(name: str, value: float, holds: bool, expected: str) -> None:
