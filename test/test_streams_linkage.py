@@ -12,7 +12,7 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
-from mbse_ros.streams.linkage.workshop import Workshop
+from mbse_ros.streams.linkage.active_filter import FilterCache
 from mbse_ros.streams.records import ObserverStatus
 
 pytestmark = pytest.mark.usefixtures('vm')
@@ -304,21 +304,21 @@ def test_an_input_after_a_change_of_the_filter_is_not_lost():
 
 
 def test_a_filter_is_compiled_in_the_background(model, measured):
-    one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), Workshop._make
-    one._choice._workshop._make = lambda settings: may.wait(120.0) and make(one._choice._workshop, settings)
+    one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), FilterCache._make
+    one._active._cache._make = lambda settings: may.wait(120.0) and make(one._active._cache, settings)
     feed(one, measured[:20])
     one.configure(other, wait=False)
-    assert one.ordered == other and one.settings == SETTINGS and not one.take_up()
+    assert one.requested == other and one.settings == SETTINGS and not one.activate()
     assert feed(one, measured, range(20, 21))[-1].estimator == 'errorEKF_EJ'
     one.configure(replace(other, gate=0.99), wait=False)        # the last word counts
     may.set()
-    one._choice._workshop._orders['SSUKF', ''].result()
-    assert one.take_up() and one.ordered is None and one.settings.gate == 0.99
+    one._active._cache._requests['SSUKF', ''].result()
+    assert one.activate() and one.requested is None and one.settings.gate == 0.99
     estimate, = feed(one, measured, range(21, 22))
     assert estimate.estimator == 'SSUKF' and estimate.sequence == 22 and not estimate.restart
     one.configure(SETTINGS, wait=False)
-    assert one.ordered is None and one.settings == SETTINGS     # it is there already
-    assert not one.take_up()
+    assert one.requested is None and one.settings == SETTINGS     # it is there already
+    assert not one.activate()
 
 
 def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
@@ -328,10 +328,10 @@ def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
     bad = replace(SETTINGS, estimator='DEKF', options='transition=nose')
     one.configure(bad, wait=False)
     with pytest.raises(SettingError, match='transition=nose'):
-        one._choice._workshop._orders['DEKF', 'transition=nose'].result()
+        one._active._cache._requests['DEKF', 'transition=nose'].result()
     with pytest.raises(SettingError):
-        one.take_up()
-    assert one.ordered is None and feed(one, measured[:10])[-1].estimator == 'errorEKF_EJ'
+        one.activate()
+    assert one.requested is None and feed(one, measured[:10])[-1].estimator == 'errorEKF_EJ'
 
 
 @pytest.mark.parametrize('estimator', ['joint', 'dual'])

@@ -106,8 +106,7 @@ def _burst(model: Model, scheme: str, steps: int) -> Callable[[], object]:
     name, options = SCHEMES[scheme]
     times = 1e-3 * np.arange(steps + 1)
     return lambda: INTEGRATORS[name](MotionTask(model, model.start, times, 1e-3, name, None, None),
-                                     MotionRecord.of(model, times),
-                                     **options)
+                                     MotionRecord.of(model, times), **options)
 
 
 def evaluation_cost(models: dict[str, Model], rounds: int) -> dict[str, float]:

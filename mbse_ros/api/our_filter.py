@@ -14,10 +14,10 @@ from ..estimators.filters.cekf_penalty import tangents
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..monitor.faults import NONE
-from ..streams.linkage.entries import entry_names, restarted, start_stddev
-from ..streams.linkage.judge import Judge, Judgement
+from ..streams.linkage.filter_states import mean_names, restarted_state, start_stddev
 from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.start import restart_pose
+from ..streams.linkage.state_monitor import Assessment, StateMonitor
 from ..streams.linkage.watch import MISFIT
 from ..streams.records import ObserverStatus
 from .results.motion_estimate import MotionEstimate
@@ -44,8 +44,8 @@ class OurFilter:
         except (TypeError, ValueError, KeyError) as error:
             raise SettingError('options', options, f'options of {estimator}: {error}') from error
         self.noises, self.gate, of = dict(known), gate, self.observer
-        self.channels, self.names = of.problem.channels, entry_names(of.filter)
-        self.judge, self.settings = Judge(of.problem), LinkageSettings()
+        self.channels, self.names = of.problem.channels, mean_names(of.filter)
+        self.monitor, self.settings = StateMonitor(of.problem), LinkageSettings()
         self._tangents = tangents(of.problem) if len(of.filter.held) > of.problem.g else None
         self._last = 0.0
 
@@ -61,33 +61,33 @@ class OurFilter:
         self._reset(0.0)
 
     def _reset(self, t: float) -> None:
-        self.judge.reset()
-        self.judge.begin(t, self.settings.settle_time)
+        self.monitor.reset()
+        self.monitor.begin(t, self.settings.settle_time)
         self._last = t
 
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate:
         """Over a log. A coordinate that a sensor alone sees, and whose samples are refused for long, starts again from
         them. Raises DivergenceError."""
-        of, ends = self.observer, self.judge.bounds
+        of, ends = self.observer, self.monitor.bounds
         before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
         if t[0] <= self._last:
             self._reset(before)
         values = np.array([[np.nan if ends.refuses(i, value, spread) else value for i, (value, spread) in enumerate(
             zip(row, of.stddev.tolist()))] for row in measured.tolist()]) if ends.limited else measured
         runs: list[LinkageEstimates] = []
-        said: list[Judgement] = []
+        said: list[Assessment] = []
         begin = 0
         while begin < len(t):
             state = of.flat[0]
             found = self._ran(t, values, inputs, begin, len(t), before)
-            judgements = self._judgements(t[begin:], values[begin:], found)
-            end = begin + len(judgements)
-            if judgements[-1].again or end < len(t):        # again from the samples, from the state that it had here
+            assessments = self._assessments(t[begin:], values[begin:], found)
+            end = begin + len(assessments)
+            if assessments[-1].again or end < len(t):        # again from the samples, from the state that it had here
                 of.resume(state, before)
                 found = self._ran(t, values, inputs, begin, end, before)
-                self._start_again(judgements[-1], values[end - 1], float(t[end - 1]), found)
+                self._start_again(assessments[-1], values[end - 1], float(t[end - 1]), found)
             runs.append(found)
-            said += judgements
+            said += assessments
             begin, before = end, float(t[end - 1])
         self._last = float(t[-1])
         return self._estimate(t, measured, runs, said)
@@ -100,24 +100,24 @@ class OurFilter:
                 self.observer.resume(self.observer.flat[0], before)
             return self.observer.run(t[begin:end], values[begin:end], inputs[begin:end])
 
-    def _judgements(self, t: np.ndarray, values: np.ndarray, run: LinkageEstimates) -> list[Judgement]:
+    def _assessments(self, t: np.ndarray, values: np.ndarray, run: LinkageEstimates) -> list[Assessment]:
         """Of each instant, up to one at which coordinates start again."""
         of, settings = self.observer, self.settings
         clean = len(t) - self._watched(t) if self._is_clean(values, run) else 0
-        found = [Judgement(ObserverStatus.OK)] * clean
+        found = [Assessment(ObserverStatus.OK)] * clean
         covariances, threshold = run.covariances, of.threshold
         assert covariances is not None      # the observer keeps them
         for k in range(clean, len(t)):
             now, o = float(t[k]), values[k].tolist()
             q, qd = run.q[k], run.qd[k]
-            self.judge.take(now, q, qd, o, run.innovation[k].tolist(), run.spread[k].tolist(),
-                            (run.used[k] > 0.5).tolist(), of.stddev.tolist(), settings)
-            judgement = self.judge.judged(now, self.names, q, qd, covariances[k], o, threshold, settings)
-            if judgement.broken:
+            self.monitor.take(now, q, qd, o, run.innovation[k].tolist(), run.spread[k].tolist(),
+                              (run.used[k] > 0.5).tolist(), of.stddev.tolist(), settings)
+            assessment = self.monitor.assess(now, self.names, q, qd, covariances[k], o, threshold, settings)
+            if assessment.broken:
                 seen = tuple(i for i, value in enumerate(o) if value == value)
-                judgement = replace(judgement, again=tuple(range(of.problem.g)) if seen else (), by=seen)
-            found.append(judgement)
-            if judgement.again:
+                assessment = replace(assessment, again=tuple(range(of.problem.g)) if seen else (), by=seen)
+            found.append(assessment)
+            if assessment.again:
                 break
         return found
 
@@ -134,25 +134,26 @@ class OurFilter:
         variance = np.diagonal(run.covariances, axis1=1, axis2=2)
         places = [k for k, name in enumerate(self.names) if name.startswith('position/')]
         large = (run.innovation ** 2 > MISFIT * run.spread).mean(axis=0)
-        checked = run.spread[:, self.judge.seen.places] < self.settings.lost_stddev ** 2
+        checked = run.spread[:, self.monitor.observed.places] < self.settings.lost_stddev ** 2
         return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and checked.all() and (
             variance[:, places] < self.settings.lost_stddev ** 2).all())
 
-    def _start_again(self, judgement: Judgement, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
+    def _start_again(self, assessment: Assessment, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
         """Coordinates at what the channels say that were refused and alone see them, with an unknown speed."""
         of, settings = self.observer, self.settings
-        q, qd = restart_pose(self.judge, judgement, values, of.stddev, (run.q[-1], run.qd[-1]), t, settings.lost_after)
-        again = [of.model.independent[k] for k in judgement.again]
+        q, qd = restart_pose(self.monitor, assessment, values, of.stddev, (run.q[-1], run.qd[-1]), t,
+                             settings.lost_after)
+        again = [of.model.independent[k] for k in assessment.again]
         spread = start_stddev(self.names, settings, again)
-        of.resume(restarted(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents, True), t)
-        self.judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason, judgement.faults)
+        of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents, True), t)
+        self.monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],
-                  said: Sequence[Judgement]) -> MotionEstimate:
+                  said: Sequence[Assessment]) -> MotionEstimate:
         of, here = self.observer, np.isfinite(measured)
         columns = {name: np.concatenate([getattr(run, name) for run in runs]) for name in (
             'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used', 'covariances')}
-        unknown = self.judge.bounds.unknown(self.names, self.settings.start_velocity) ** 2
+        unknown = self.monitor.bounds.unknown(self.names, self.settings.start_velocity) ** 2
         variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
         stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
         warnings, known = [], NONE

@@ -193,8 +193,7 @@ def fit(balance: CalibrationBalance, logs: Sequence[CalibrationLog]) -> Calibrat
         u = problem.solve(u)
     information = problem.information(u)
     return CalibrationFit(u, np.linalg.inv(np.eye(problem.size) + information), information, problem.noise,
-                          problem.loads,
-                          tuple(logs), problem.at_bound(u))
+                          problem.loads, tuple(logs), problem.at_bound(u))
 
 
 def left_out(balance: CalibrationBalance, whole: CalibrationFit, place: int) -> tuple[CalibrationProblem, np.ndarray]:

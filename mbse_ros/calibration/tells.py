@@ -22,8 +22,7 @@ BLIND = 1e-9        # of the information of the prior: nothing depends on the nu
 
 
 def cannot_tell(balance: CalibrationBalance, fit: CalibrationFit, before: np.ndarray, after: np.ndarray,
-                correlation: np.ndarray
-                ) -> list[str]:
+                correlation: np.ndarray) -> list[str]:
     """One line for each thing that the bags do not tell; deviations (k,) and correlation (k, k) of the numbers."""
     lines = _of_motion(balance, fit.logs) + _of_loads(fit.logs)
     names = balance.machine.parameters.names

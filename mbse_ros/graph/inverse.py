@@ -126,8 +126,7 @@ _FORMS = {'dependent': (('q',), ('q', 'qd', 'qdd'), ('q', 'qd', 'qdd'), ('q', 'q
 
 
 def _add_motion(graph: FactorGraph, eq: FactorEquations, form: str, stage: int, z: np.ndarray, times: np.ndarray,
-                dt: float,
-                noises: InverseNoises) -> None:
+                dt: float, noises: InverseNoises) -> None:
     """Factors of stages 1 to 3: positions, integrators, velocity constraints."""
     every = np.arange(len(times))
     independent = form == 'independent'

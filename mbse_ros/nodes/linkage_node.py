@@ -67,7 +67,7 @@ class LinkageNode(MechanismNode):
         """Give a new tuning, or another filter, to the stage; the state stays."""
         before = self.stage.estimator
         self.stage.configure(tuning, wait=not self.active)
-        if self.stage.ordered is not None:
+        if self.stage.requested is not None:
             return (f'{tuning.estimator} is being compiled and follows when it is ready; until then {before} continues '
                     'as it was')
         self._log_change(before)
@@ -95,8 +95,8 @@ class LinkageNode(MechanismNode):
 
     def take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to estimates, messages and pictures; the state goes first."""
-        if (ordered := self.stage.ordered) is not None:
-            self._take_up(ordered)
+        if (requested := self.stage.requested) is not None:
+            self._activate(requested)
         for estimate in self.stage.add(stamp_ns, samples):
             self.publish_estimate(estimate)
             if estimate.status is not ObserverStatus.LOST and self._joints.get_subscription_count():
@@ -119,11 +119,11 @@ class LinkageNode(MechanismNode):
         return packed_joints(e.stamp_ns, self.frame, self.machine.names, e.q, e.qd,
                              [force.get(name, 0.0) for name in self.machine.names])
 
-    def _take_up(self, wanted: LinkageSettings) -> None:
+    def _activate(self, wanted: LinkageSettings) -> None:
         """Go over to a filter that was compiled in the background; where it cannot be used, the parameters go back."""
         before = self.stage.estimator
         try:
-            if self.stage.take_up():
+            if self.stage.activate():
                 gc.freeze()     # as after the start: what stays is not walked through again
                 self._log_change(before)
         except Exception as error:      # of CasADi, too: the running filter must not end by it

@@ -36,8 +36,7 @@ def leaves(message: Any, msgtype: str, fields: Fields, depth: int = DEPTH) -> It
 
 
 def _elements(message: Any, name: str, kind: FieldType, values: Sequence[Any], holder: Mapping[str, FieldType],
-              fields: Fields,
-              depth: int) -> Iterator[Path]:
+              fields: Fields, depth: int) -> Iterator[Path]:
     """Of an array, chosen by names where each element has one of its own."""
     within = _labels_within(values, kind.base, fields) if kind.is_message else []
     selections = within or _labels_beside(message, len(values), holder, fields) or [

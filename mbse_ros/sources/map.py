@@ -160,8 +160,7 @@ def _source(channel: str, entry: Entry, wanted: tuple[str, ...],
     sign = _sign(parts['sign']) if 'sign' in parts else 1.0
     gain, bias, unit = read_conversion(parts, wanted, USUAL)
     return ChannelSource(channel, topic, _path(parts['path']), sign * gain, sign * bias, unit,
-                         FilePlace(entry.file, entry.key),
-                         _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
+                         FilePlace(entry.file, entry.key), _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
                          round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
                          _rate(parts['rate']) if 'rate' in parts else None,
                          _type(parts['type']) if 'type' in parts else '',

@@ -20,7 +20,7 @@ from ...estimators.filters.filters import make_filter
 from ...estimators.filters.parts.layout import SYMMETRIC, Layout
 from ...estimators.filters.parts.problem import problem
 from ...estimators.filters.parts.step import Filter
-from .entries import entry_names
+from .filter_states import mean_names
 from .linkage_settings import LinkageSettings, numbers, option_values
 
 MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names
@@ -53,7 +53,7 @@ class Engine:
             raise
         except (TypeError, ValueError, KeyError) as error:
             raise SettingError('options', settings.options, f'options of {settings.estimator}: {error}') from error
-        self.names, self.channels = entry_names(self.filter), self.problem.channels
+        self.names, self.channels = mean_names(self.filter), self.problem.channels
         self._output_places = tuple(self.filter.outputs.places.items())
         self.size = len(self.names)
         self.force_places = tuple(self.names.index(f'force/{name}') if f'force/{name}' in self.names else None

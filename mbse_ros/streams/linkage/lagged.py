@@ -205,11 +205,12 @@ class LaggedStage:
     def _estimate(self, instant: Instant, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
                   covariance: np.ndarray) -> LinkageEstimate:
         """The smoother's values in the filter's estimate."""
-        status, reason, faults = self._judged(instant, np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
+        status, reason, faults = self._assessed(instant,
+                                                np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
         return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason,
                           faults)
 
-    def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str, Fault]:
+    def _assessed(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str, Fault]:
         """Status, reason, faults: the filter's, if the positions (g,) are known and samples are near. The filter sees a
         gap when it is over."""
         filtered, settings = instant.filtered, self._filter.settings

@@ -11,10 +11,10 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...estimators.filters.parts.problem import Problem
-from .seen import Seen
+from .observed_coordinates import ObservedCoordinates
 
 if TYPE_CHECKING:
-    from .judge import Judge, Judgement
+    from .state_monitor import Assessment, StateMonitor
 
 Poses = tuple[np.ndarray, np.ndarray]
 STEP = 0.1          # rad or m of one step of the way: Newton's method must not end on another branch
@@ -25,15 +25,15 @@ CLOSE = 1e-7        # rad or m: the last step of that way
 FITS = 5.0          # standard deviations within which a pose must explain each sample
 
 
-def first_pose(seen: Seen, values: np.ndarray, stddev: np.ndarray, last: np.ndarray) -> np.ndarray:
+def first_pose(observed: ObservedCoordinates, values: np.ndarray, stddev: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Coordinates (n,) of a start by the first samples (s,), the rest as in the file's start, or at ``last`` where
     these lead nowhere."""
-    model, channels = seen.problem.model, seen.problem.channels
+    model, channels = observed.problem.model, observed.problem.channels
     places = encoded(model, channels, values)
     found = moved_to(model, places)
     q = last if found is None else found
     rest = [k for k, place in enumerate(model.z) if found is None or place not in places]
-    better = located(seen, values, stddev, rest, q)
+    better = located(observed, values, stddev, rest, q)
     return q if better is None else better
 
 
@@ -81,62 +81,62 @@ def turning(model: Model) -> np.ndarray:
     return np.array(found, dtype=bool)
 
 
-def located(seen: Seen, values: np.ndarray, stddev: np.ndarray, places: Collection[int], near: np.ndarray
-            ) -> np.ndarray | None:
+def located(observed: ObservedCoordinates, values: np.ndarray, stddev: np.ndarray, places: Collection[int],
+            near: np.ndarray) -> np.ndarray | None:
     """Coordinates (n,) at which sensors of positions say what they do, by small steps from ``near``: least squares
     over the independent ones at ``places`` of them. ``values`` (s,), NaN where missing, ``stddev`` (s,) of the sensors.
     None where they cannot."""
-    of, free = seen.problem, sorted(places)
+    of, free = observed.problem, sorted(places)
     model, q = of.model, near.copy()
-    here = [k for k, value in enumerate(values) if seen.places[k] and np.isfinite(value)]
+    here = [k for k, value in enumerate(values) if observed.places[k] and np.isfinite(value)]
     if not here or not free:
         return None
     try:
         for _ in range(STEPS):
-            error, slope = _misfit(seen, values, stddev, here, q)
+            error, slope = _misfit(observed, values, stddev, here, q)
             step = np.linalg.lstsq(slope[:, free], error, rcond=None)[0]
             step = step * min(1.0, STEP / max(float(np.abs(step).max()), 1e-300))
             z = q[model.z]
             z[free] += step
             q = model.position(z, q)
             if np.abs(step).max() < CLOSE:
-                return q if np.abs(_misfit(seen, values, stddev, here, q)[0]).max() < FITS else None
+                return q if np.abs(_misfit(observed, values, stddev, here, q)[0]).max() < FITS else None
     except (MbseError, np.linalg.LinAlgError):
         pass
     return None
 
 
-def _misfit(seen: Seen, values: np.ndarray, stddev: np.ndarray, here: Sequence[int], q: np.ndarray
+def _misfit(observed: ObservedCoordinates, values: np.ndarray, stddev: np.ndarray, here: Sequence[int], q: np.ndarray
             ) -> tuple[np.ndarray, np.ndarray]:
     """What samples (k,) at ``here`` differ from a pose's, and the derivatives (k, g), in standard deviations."""
-    of: Problem = seen.problem
-    h, slope = seen.poses(q)
+    of: Problem = observed.problem
+    h, slope = observed.poses(q)
     error = np.array([(values[k] - h[k] + np.pi) % (2 * np.pi) - np.pi if of.angular[k] else values[k] - h[k]
                       for k in here])
     return error / stddev[here], slope[here] / stddev[here][:, None]
 
 
-def restart_pose(judge: Judge, judgement: Judgement, values: np.ndarray, stddev: np.ndarray, before: Poses, t: float,
-                 longest: float) -> Poses:
+def restart_pose(monitor: StateMonitor, assessment: Assessment, values: np.ndarray, stddev: np.ndarray, before: Poses,
+                 t: float, longest: float) -> Poses:
     """Coordinates and velocities (n,) after coordinates started again: where the samples (s,) of the channels say that
     see them, as fast as those changed in the last ``longest`` s before ``t``; the others stay as ``before``."""
-    seen, (q, qd) = judge.seen, before
-    model, again = seen.problem.model, list(judgement.again)
-    chosen = np.where([i in judgement.by for i in range(len(values))], values, np.nan)
-    places = encoded(model, seen.problem.channels, chosen)
+    observed, (q, qd) = monitor.observed, before
+    model, again = observed.problem.model, list(assessment.again)
+    chosen = np.where([i in assessment.by for i in range(len(values))], values, np.nan)
+    places = encoded(model, observed.problem.channels, chosen)
     moved = moved_to(model, places, q) if places else q
     if moved is None:       # from the file's start, where the last pose is no place to start from
         moved = moved_to(model, places)
     q = q if moved is None else moved
     rest = [k for k in again if model.z[k] not in places or moved is None]
-    better = located(seen, chosen, stddev, rest, q)
+    better = located(observed, chosen, stddev, rest, q)
     q = q if better is None else better
-    zd, slope = qd[model.z], seen.poses(q)[1]
-    rates = np.array([judge.watch.speed(i, t, longest) if seen.places[i] else np.nan for i in judgement.by])
+    zd, slope = qd[model.z], observed.poses(q)[1]
+    rates = np.array([monitor.watch.speed(i, t, longest) if observed.places[i] else np.nan for i in assessment.by])
     here = np.isfinite(rates)
     zd[again] = 0.0
     if here.any() and (moved is not None or better is not None):        # speeds of places that can be
-        zd[again] = np.linalg.lstsq(slope[np.array(judgement.by)[here]][:, again], rates[here], rcond=None)[0]
+        zd[again] = np.linalg.lstsq(slope[np.array(assessment.by)[here]][:, again], rates[here], rcond=None)[0]
     try:
         return q, model.partition().velocity(q, zd, 0.0)
     except MbseError:       # at a dead point

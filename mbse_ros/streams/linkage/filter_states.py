@@ -16,7 +16,7 @@ MEMORY = ('force_P', 'begun', 'expected', 'points', 'scale')      # kept where c
 ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
 
 
-def entry_names(filter_: Filter) -> tuple[str, ...]:
+def mean_names(filter_: Filter) -> tuple[str, ...]:
     """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ...,
     ``parameter/<name>`` and ``bias/<channel>`` of the filters that estimate some."""
     of, space = filter_.problem, filter_.parameters
@@ -43,18 +43,18 @@ def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Col
                      for name in names])
 
 
-def started(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings,
-            unknown: Collection[str] = ()) -> np.ndarray:
+def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings,
+                  unknown: Collection[str] = ()) -> np.ndarray:
     """Flat state at coordinates and velocities (n,) with the uncertainty of a start."""
-    return filter_.start(q, qd, start_stddev(entry_names(filter_), settings, unknown))
+    return filter_.start(q, qd, start_stddev(mean_names(filter_), settings, unknown))
 
 
-def restarted(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
-              stddev: np.ndarray, t: float, spread: ca.Function | None, keep_force: bool) -> np.ndarray:
+def restarted_state(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
+                    stddev: np.ndarray, t: float, spread: ca.Function | None, keep_force: bool) -> np.ndarray:
     """A state in which the independent coordinates ``again`` start at ``q``, ``qd`` (n,) with ``stddev`` (l,), and
     without a covariance with the others; these keep what they have. ``keep_force``: forces that were found, which may
-    hold a mechanism, stay, too. ``spread`` as in ``transferred``."""
-    of, names, before = filter_.problem, entry_names(filter_), filter_.state.arrays(flat)
+    hold a mechanism, stay, too. ``spread`` as in ``converted_state``."""
+    of, names, before = filter_.problem, mean_names(filter_), filter_.state.arrays(flat)
     new = filter_.state.arrays(filter_.start(q, qd, stddev))
     keep = np.array([name.partition('/')[2] not in again or keep_force and name.startswith('force/') for name in names])
     if spread is not None:
@@ -73,15 +73,15 @@ def restarted(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, 
     return filter_.state.flat(**new)
 
 
-def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: Filter, t: float,
-                settings: LinkageSettings, spread: ca.Function | None) -> np.ndarray:
+def converted_state(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: Filter, t: float,
+                    settings: LinkageSettings, spread: ca.Function | None) -> np.ndarray:
     """State of a filter, with its last outputs, as that of another one: what both have keeps mean and covariance, a
     force goes along, what only the new one has starts from its prior. ``spread``: the new one's ``tangents``, where its
     mean is of all coordinates."""
-    before, names = old.state.arrays(flat), entry_names(new)
+    before, names = old.state.arrays(flat), mean_names(new)
     spreads = start_stddev(names, settings, new.problem.model.independent)
     parts = new.state.arrays(new.start(out['q'], out['qd'], spreads))
-    was = {name: i for i, name in enumerate(entry_names(old))}
+    was = {name: i for i, name in enumerate(mean_names(old))}
     for i, name in enumerate(names):
         parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else
                             0.0 if name in was or other in was else parts['P'][i, j] for j, other in enumerate(names)]
@@ -101,7 +101,7 @@ def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: 
 
 def _common(old: Filter, before: dict[str, np.ndarray]) -> np.ndarray:
     """Covariance (2g, 2g) of the independent positions and velocities; empty where the filter has none."""
-    of, was = old.problem, {name: i for i, name in enumerate(entry_names(old))}
+    of, was = old.problem, {name: i for i, name in enumerate(mean_names(old))}
     wanted = [f'{kind}/{of.system.names[k]}' for kind in ('position', 'velocity') for k in of.z]
     if any(name not in was for name in wanted):
         return np.zeros(0)

@@ -17,7 +17,7 @@ BLIND = 1e-3        # share of a row, or of a direction, below which it is not t
 NEW = 0.3           # share of a row that no other sensor has: then this one alone sees something
 
 
-class Seen:
+class ObservedCoordinates:
     """Of one problem: ``places`` and ``rates`` (s,), whether a channel is of such a kind."""
 
     def __init__(self, problem: Problem) -> None:

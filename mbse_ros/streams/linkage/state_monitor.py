@@ -16,7 +16,7 @@ from ...monitor.faults import NONE, Fault, joined, reason_of
 from ..records import ObserverStatus
 from .bounds import Bounds
 from .linkage_settings import LinkageSettings
-from .seen import Seen
+from .observed_coordinates import ObservedCoordinates
 from .watch import FEWEST, LASTING, PATIENCE, ChannelMonitor
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
@@ -26,7 +26,7 @@ NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation t
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Assessment:
     """``again``: places, among the independent ones, of coordinates that start again from the samples of the channels
     at ``by``; ``broken``: nothing of the state can be kept; ``astray``: its covariance says nothing, either."""
 
@@ -39,11 +39,11 @@ class Judgement:
     faults: Fault = NONE
 
 
-class Judge:
+class StateMonitor:
     """Watches the samples of a problem's channels and the states that follow from them."""
 
     def __init__(self, problem: Problem) -> None:
-        self.seen, self.problem = Seen(problem), problem
+        self.observed, self.problem = ObservedCoordinates(problem), problem
         self.watch = ChannelMonitor(problem.channels, problem.angular, self._seen_by_others)
         self.bounds = Bounds(problem.model, problem.channels)
         self._settings = LinkageSettings()
@@ -98,8 +98,8 @@ class Judge:
         self._now, self._settings = (t, q, qd), settings
         self.watch.take(t, o, innovation, spread, used, stddev, settings)
 
-    def judged(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray,
-               o: Sequence[float], threshold: float, settings: LinkageSettings) -> Judgement:
+    def assess(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray,
+               o: Sequence[float], threshold: float, settings: LinkageSettings) -> Assessment:
         """Of the state at a time, s: entries ``names`` (l,) with their covariance (l, l), and samples ``o`` (s,)."""
         self._now, self._settings, watch = (t, q, qd), settings, self.watch
         variance = covariance.diagonal().tolist()
@@ -110,31 +110,31 @@ class Judge:
         if wrong or vague:
             beyond = [f'{name} {what}' for name, what in self.bounds.beyond.items()]
             said = (wrong or (vague, Fault.VAGUE), *((text, Fault.FAR) for text in beyond), (refused, Fault.REJECTED))
-            return _judgement(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(rejected))
+            return _assessment(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(rejected))
         doubted = watch.doubted(settings.lost_after, t)
         again, by = self._again(t, doubted, o)
         if again:
             unseen = ', '.join(self.problem.model.independent[k] for k in again)
-            return _judgement(ObserverStatus.LOST, ((self._refusal(by, refused), Fault.REJECTED),
-                                                    (f'{unseen} {reason_of(Fault.RESTARTED)}', Fault.RESTARTED)),
-                              again=again, by=by, astray=True)
+            return _assessment(ObserverStatus.LOST, ((self._refusal(by, refused), Fault.REJECTED),
+                                                     (f'{unseen} {reason_of(Fault.RESTARTED)}', Fault.RESTARTED)),
+                               again=again, by=by, astray=True)
         if t < self._settled and self._why and refused:
-            return Judgement(ObserverStatus.LOST, refused, astray=True, faults=Fault.REJECTED)
+            return Assessment(ObserverStatus.LOST, refused, astray=True, faults=Fault.REJECTED)
         if t < self._settled:
-            return Judgement(ObserverStatus.STARTING, self._why or reason_of(Fault.SETTLING), faults=self._faults)
+            return Assessment(ObserverStatus.STARTING, self._why or reason_of(Fault.SETTLING), faults=self._faults)
         reasons = self._reasons(t, doubted, refused)
         if not doubted:
             self.in_row = 0
         if reasons:
-            return _judgement(ObserverStatus.COASTING, reasons)
+            return _assessment(ObserverStatus.COASTING, reasons)
         self.bounds.know(t, q, qd)
-        return _judgement(ObserverStatus.OK, ((refused, Fault.REJECTED),))
+        return _assessment(ObserverStatus.OK, ((refused, Fault.REJECTED),))
 
-    def stated(self, names: Sequence[str], covariance: np.ndarray, judgement: Judgement, settings: LinkageSettings
+    def stated(self, names: Sequence[str], covariance: np.ndarray, assessment: Assessment, settings: LinkageSettings
                ) -> np.ndarray:
         """Covariance (l, l) that an estimate is published with: the filter's, and at least all that can be where
         samples contradict it for long."""
-        if not judgement.astray:
+        if not assessment.astray:
             return covariance
         return covariance + np.diag(self.bounds.unknown(names, settings.start_velocity) ** 2)
 
@@ -170,10 +170,10 @@ class Judge:
             due = [i for i, count in enumerate(watch.refusals) if i in due or count >= FEWEST and o[i] == o[i]]
             others = [i for i in others if i not in due]
         for i in due:
-            own = self.seen.coordinates(rows, i)
-            against = sum(bool(set(own) & set(self.seen.coordinates(rows, k))) for k in others)
-            beside = sum(bool(set(own) & set(self.seen.coordinates(rows, k))) for k in doubted)
-            if self.seen.alone(rows, i, others) or beside > against:
+            own = self.observed.coordinates(rows, i)
+            against = sum(bool(set(own) & set(self.observed.coordinates(rows, k))) for k in others)
+            beside = sum(bool(set(own) & set(self.observed.coordinates(rows, k))) for k in doubted)
+            if self.observed.alone(rows, i, others) or beside > against:
                 by.append(i)
                 coordinates.update(own)
         return tuple(sorted(coordinates)), tuple(by)
@@ -208,11 +208,11 @@ class Judge:
     def _unchecked(self, doubted: Sequence[int]) -> list[int]:
         """Places of channels that alone see a coordinate, and that any sample would fit."""
         most = self._settings.lost_stddev ** 2
-        wide = [i for i, variance in enumerate(self.watch.predicted) if variance > most and self.seen.places[i]]
+        wide = [i for i, variance in enumerate(self.watch.predicted) if variance > most and self.observed.places[i]]
         if not wide:
             return []
         rows, others = self._rows(), self._in_order(doubted)
-        return [i for i in wide if self.seen.alone(rows, i, others)]
+        return [i for i in wide if self.observed.alone(rows, i, others)]
 
     def _refusal(self, doubted: Sequence[int], refused: str) -> str:
         """Rejected samples in words, of channels in doubt also where the last one was used."""
@@ -222,7 +222,7 @@ class Judge:
 
     def _rows(self) -> np.ndarray:
         _, q, qd = self._now
-        return self.seen.rows(q, qd[self.problem.model.z])
+        return self.observed.rows(q, qd[self.problem.model.z])
 
     def _in_order(self, doubted: Sequence[int]) -> list[int]:
         """Places of channels that send and that nothing speaks against."""
@@ -233,13 +233,13 @@ class Judge:
 
     def _seen_by_others(self, place: int) -> bool:
         others = self._in_order(self.watch.doubted(self._settings.lost_after, self._now[0]))
-        return not self.seen.alone(self._rows(), place, others)
+        return not self.observed.alone(self._rows(), place, others)
 
 
-def _judgement(status: ObserverStatus, said: Sequence[Said], **more: Any) -> Judgement:
+def _assessment(status: ObserverStatus, said: Sequence[Said], **more: Any) -> Assessment:
     """Of what is said, '' for nothing."""
     said = [(text, fault) for text, fault in said if text]
-    return Judgement(status, '; '.join(text for text, _ in said), faults=joined(fault for _, fault in said), **more)
+    return Assessment(status, '; '.join(text for text, _ in said), faults=joined(fault for _, fault in said), **more)
 
 
 def _vague(names: Sequence[str], variance: list[float], settings: LinkageSettings) -> str:
