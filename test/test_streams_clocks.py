@@ -101,6 +101,18 @@ def ahead(stamp, channel, value):
     return stamp + HOURS * (channel == 'position/lift'), channel, value
 
 
+@pytest.mark.parametrize('offset, last, found', [
+    (515, 120, True), (485, 120, False), (-515, 120, True), (-485, 120, False),     # half a second
+    (2000, 114, True), (2000, 112, False)])     # of two inputs the last ten samples count, five of each
+def test_both_sides_of_a_clock_that_is_apart(offset, last, found):
+    """Looks are at samples 61 and 122, which are of the first input; the second one ends at its ``last`` sample."""
+    clocks = Clocks()
+    for count in range(1, 123):
+        other = count % 2 == 0 and count <= last
+        clocks.take('b' if other else 'a', count // 2 * PERIOD + (offset * 1_000_000 if other else 0))
+    assert list(clocks.apart) == ['a'] * found
+
+
 def test_the_pipeline_names_it():
     outputs, pipeline, _ = run(ahead)
     assert set(pipeline.interpolator.clocks.apart) == {'position/lift'}

@@ -66,6 +66,19 @@ def reading(stamp_ns: int, mass: float) -> Reading:
     return Reading(stamp_ns, mass, 1.0, PayloadStatus.UPDATING)
 
 
+def test_both_sides_of_a_pause_and_of_a_clock_that_is_set_back() -> None:
+    """A hole of 60 s is a pause, a longer one a clock that was set; stamps of one clock are up to 5 s out of order."""
+    second = 10 ** 9
+    for hole, total in ((59, 69), (61, 10)):
+        clock = Elapsed()
+        clock.add(0, 5 * second)
+        assert clock.add((5 + hole) * second, (10 + hole) * second, restart=True) == total * second
+        rows = np.array([[0, 5], [5 + hole, 10 + hole]]) * second
+        assert elapsed_at(*rows.T, np.array([True, True]))[-1] == total * second
+    for back, added in ((4.9, 0.0), (5.1, 5.1)):
+        assert set_back([10 * second, int((10 - back) * second)]).tolist() == [0, round(added * second)]
+
+
 def test_a_load_over_a_clock_that_is_set_for_the_first_time() -> None:
     """As of a computer without a battery: the load lasts as long as it did."""
     detector, loads = Detector((), 2500.0), []
