@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mbse_ros.description.load import n_four_bar, parse_mechanism
+from mbse_ros.description.generate import n_four_bar
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.estimators.filters.defaults import default_noises

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mbse_ros.description.load import LARGEST, n_four_bar, parse_mechanism
+from mbse_ros.description.generate import LARGEST, n_four_bar
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import SettingError
 
 FILE = Path(__file__).parents[1] / 'config' / 'mechanisms' / 'n_four_bar.yaml'

@@ -17,7 +17,7 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 
 from mbse_ros.compiled import Kernel
-from mbse_ros.description.load import CHAIN
+from mbse_ros.description.generate import CHAIN
 from mbse_ros.dynamics.formulations.by_name import accelerations
 from mbse_ros.dynamics.formulations.matrix_r import constraint_rates
 from mbse_ros.dynamics.model import Model, load_model

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``observability``: what a choice of sensors sees of a state along a motion, and which other sensor would help.
-
-Sets of poses of a machine from which its payload is looked at.
-"""
+"""``observability``: what a choice of sensors sees of a state along a motion, or of a payload in many poses, and which
+other sensor would help."""
 
 from __future__ import annotations
 

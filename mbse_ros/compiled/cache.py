@@ -6,9 +6,8 @@ An entry is one file: the content, and behind it a seal, the SHA-256 of its key 
 what follows the sections). It is written beside its place and renamed, so that processes need no lock. The seal finds
 damage, not malice: whoever may write into the folder runs code as this user, so the folder is made for the user alone,
 and neither read nor written where another one owns it or others may write into it. The time of a file is that of its
-last use; where the folder gets too large, those that were not used for longest go.
-
-The identity of this package's own code: what it built is built again after any change of it.
+last use; where the folder gets too large, those that were not used for longest go. A key holds the identity of this
+package's code, so that what it built is built again after any change of it.
 """
 
 from __future__ import annotations

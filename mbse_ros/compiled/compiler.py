@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C compiler: which one, its identity, and one call that turns C source into a shared library; and
-what users should know of the compiled functions of this process: nodes log it, nothing is raised for it.
+"""From C to a function: the compiler, its identity, one call that makes a shared library, and whether CasADi's virtual
+machine runs instead.
 
-Choice between CasADi's virtual machine and compiled C.
+What users should know of the functions of this process is kept here: nodes log it, nothing is raised for it.
 """
 
 from __future__ import annotations

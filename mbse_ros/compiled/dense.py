@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CasADi function with NumPy's memory layout: dense, row by row, under a name that cannot collide in C; and the check
+"""A CasADi function as C with NumPy's memory layout: dense, row by row, under a name that cannot collide; and the check
 of the arrays that it is given.
 
-The small functions of CasADi's C that a step calls hundreds of times, as a compiler makes the most of them.
-
-CasADi copies number by number and calls the C library for the larger and smaller of two numbers. The results are those
-of the virtual machine to the last bit: of a NaN and a number the number, and of two zeros the first. That is how it is
+CasADi copies number by number and calls the C library for the larger and smaller of two numbers. Its small functions,
+which a step calls hundreds of times, are written so that a compiler makes the most of them. The results are those of
+the virtual machine to the last bit: of a NaN and a number the number, and of two zeros the first. That is how it is
 built for x86-64; elsewhere larger and smaller stay calls.
 """
 

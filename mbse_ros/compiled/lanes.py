@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated straight-line C of scalar operations, four of them at once where they are alike.
+"""Straight-line C of scalar operations that runs and compiles faster: four operations at once where they are alike, and
+short functions in a row.
 
 CasADi writes one statement for each scalar operation, and a compiler does not find again the rows of matrices among
 ten thousands of them. This does, as superword level parallelism (S. Larsen and S. Amarasinghe, PLDI 2000): from four
 neighbours among the outputs back through operations that are the same in all four. Each operation stays what it was and
 has the same operands, so that the results are the same to the last bit. What is not understood stays as it is.
 
-Long straight-line C as a row of short functions, which a compiler translates in a third of the time.
-
-The time of a compiler grows faster than the length of a function: most of it goes into the choice of registers. A value
-that a later part needs goes through memory, as nearly all of them do in a long function.
+The time of a compiler grows faster than the length of a function: most of it goes into the choice of registers. So long
+code becomes a row of functions, which takes a third of the time. A value that a later part needs goes through memory,
+as nearly all of them do in a long function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a file written again in its text: what does not change keeps its comments and layout.
-
-The text of a machine's file for another folder: the paths that it names lead where they did.
-"""
+"""The text of a file with other numbers, or for another folder: what does not change keeps its comments and layout."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism and machine YAML to MechanismDescription; docs/mechanism_yaml.md and docs/machine_yaml.md describe it.
-
-Mechanism files that are written by the program.
-
-What a name or a path describes: a machine or a mechanism.
+"""Mechanism and machine YAML to MechanismDescription, by name or path; docs/mechanism_yaml.md and docs/machine_yaml.md
+describe it.
 """
 
 from __future__ import annotations
@@ -14,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DescriptionError, SettingError
+from ..errors import DescriptionError
 from ..resources import regular, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
+from .generate import CHAIN, chain_of
 from .language.document import read_document
 from .language.entry import Entry
 from .language.quantity import ValueKind, not_negative
@@ -47,8 +45,6 @@ if TYPE_CHECKING:
     from .robots.urdf import Robot
 
 
-CHAIN = 'n_four_bar'   # its name, as n_four_bar:N
-LARGEST = 200      # loops; a larger chain would hold more than the reader of the files takes
 T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
@@ -64,44 +60,6 @@ _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
 SUFFIXES = ('.yaml', '.yml')
 
 
-def n_four_bar(n: int) -> str:
-    """YAML of the four-bar mechanism with n loops, benchmark A02 of the IFToMM library of multibody problems.
-
-    n + 1 vertical rods (the cranks) are on pins of the ground 1 m apart, n horizontal rods join their upper ends;
-    all rods are uniform, 1 m and 1 kg. It starts with a speed of 1 m/s at the upper ends and then turns through the
-    flat position, where all rods lie on one line and the mechanism could part into other motions. SettingError for n
-    outside 1 to 200.
-    """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= LARGEST:
-        raise SettingError('n_four_bar', n, f'a whole number of loops from 1 to {LARGEST}')
-    cranks, couplers = range(n + 1), range(n)
-    lines = [
-        '# SPDX-License-Identifier: Apache-2.0',
-        f'# Written by mbse_ros.description.load.n_four_bar({n}).',
-        'format: mbse/mechanism/1',
-        'name: n_four_bar',
-        f'source: IFToMM benchmark A02, N four-bar mechanism, N = {n}',
-        'gravity: 9.81 m/s^2',
-        '',
-        'points:',
-        *(f'  A{i}: {{fixed: [{i}, 0]}}' for i in cranks),
-        *(f'  B{i}: [{i}, 1]' for i in cranks),
-        '',
-        'bodies:',
-        *(f'  crank_{i}: {{points: [A{i}, B{i}], length: 1 m, mass: 1 kg, uniform: true}}' for i in cranks),
-        *(f'  coupler_{i}: {{points: [B{i}, B{i + 1}], length: 1 m, mass: 1 kg, uniform: true}}' for i in couplers),
-        '',
-        'named:',
-        '  theta: {angle: crank_0}',
-        '',
-        'independent: [theta]',
-        'initial:',
-        '  position: {theta: pi/2}',
-        '  velocity: {theta: -1 rad/s}          # 1 m/s at B0, to the right',
-    ]
-    return '\n'.join(lines) + '\n'
-
-
 def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     """Read and check a mechanism: a name out of config/mechanisms, 'n_four_bar:N', or a path to a YAML file.
 
@@ -110,7 +68,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     """
     name = str(name_or_path)
     if name.startswith(f'{CHAIN}:'):
-        return parse_mechanism(_chain(name), name)
+        return parse_mechanism(chain_of(name), name)
     path = Path(name_or_path)
     if path.suffix not in _SUFFIXES:
         known = {**known_mechanisms(), **known_machines()}
@@ -168,16 +126,6 @@ def _check_format(root: Entry) -> None:
         raise root.error(f'{FORMAT}; the file is in the old format: `mbse convert {root.file} -o NEW.yaml` rewrites it',
                          given, 'format')
     raise root.error(FORMAT, given, 'format')
-
-
-def _chain(name: str) -> str:
-    """Text of the generated chain 'n_four_bar:N'."""
-    number = name.partition(':')[2]
-    try:
-        return n_four_bar(int(number))
-    except (ValueError, SettingError) as error:
-        raise DescriptionError(name, 'mechanism', number, f'{CHAIN}:N with a whole number of loops N, such as '
-                               f'{CHAIN}:5 ({error})') from error
 
 
 def _dimension(parts: dict[str, Entry]) -> int:

@@ -4,8 +4,6 @@
 A plane has x to the right and y up, space has z up. Vectors have ``dimension`` components (2 or 3). A body's points,
 centre of mass and inertia are given in the body's frame. The frame of a planar body that is given by a list of its
 points starts at the first of them and has its x axis through the second.
-
-A short name of all that a file says of a machine: two graphs with the same one mean the same numbers.
 """
 
 from __future__ import annotations

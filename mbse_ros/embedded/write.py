@@ -19,7 +19,8 @@ from ..estimators.hydraulic_sensors import variances
 from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, wrapped, write_files
 from ..machine.equations import check_weighs
 from ..version import __version__
-from .record import EstimatorCode, Recorded, estimator_functions, generated, record
+from .estimator_code import EstimatorCode, estimator_functions, generated
+from .record import Recorded, record
 from .tables import LARGEST_NIS, EstimatorSetup, number_macros, number_tables, place_tables, started
 from .template_header import CMAKE, HEADER, README, TEST
 from .template_observer import OBSERVER

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a model as plain C: rates, transition step, position problem, sensors, energy; with recorded outputs.
-
-Inputs and outputs along a motion, by the virtual machine: what the exported C has to reproduce.
-"""
+"""Export of a model as plain C (rates, transition step, position problem, sensors, energy) with what it has to
+reproduce: inputs and outputs along a motion, by the virtual machine."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from .graph import ALWAYS, FactorGraph
 from .inverse import GraphForces, InverseNoises, InverseProblem, inverse_graph, solve_inverse
 from .solvers.batch_solver import Solution, solve_batch
 from .solvers.fixed_lag import LagSolution, solve_fixed_lag
+from .solvers.incremental import solve_incremental
 from .solvers.marginals import Marginals, marginals
-from .solvers.to_gtsam import solve_incremental, to_gtsam
+from .solvers.to_gtsam import to_gtsam
 
 __all__ = ['ALWAYS', 'FactorEquations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
            'GraphForces', 'GraphMotion', 'InverseNoises', 'InverseProblem', 'LagSolution', 'Marginals', 'Solution',

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hydraulic circuit as a network of volumes, flows and cylinder chambers (Pyrhönen et al., mass estimation,
-section 2.2, Eq. 18), with its parts.
+section 2.2, Eq. 18), with its parts: lumped fluid, friction of cylinders (Brown-McPhee with pressure terms), and
+directional valves, whose flow has a laminar part and is switched between pump and tank by the spool's sign.
 
-Lumped fluid: stiffness of a control volume. The functions take numbers or CasADi expressions alike.
-
-Cylinder friction: Brown-McPhee with pressure terms. Numbers or CasADi expressions alike.
-
-Directional valve: flow over its edges with a laminar part, switched between pump and tank by the spool's sign.
+The functions take numbers or CasADi expressions alike.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a run as a folder: the page ``index.html``, its plots as PNG, the machine as PNG and GIF.
-
-The report as one web page that opens without a network.
-"""
+"""Write a run as a folder: ``index.html``, one page that opens without a network, plots as PNG, the machine as PNG and
+GIF."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of a filter or a smoother of a mechanism.
-
-Coordinates, velocities and accelerations of a mechanism as series.
-"""
+"""Result of a filter or a smoother of a mechanism: its motion as series, with bands."""
 
 from __future__ import annotations
 

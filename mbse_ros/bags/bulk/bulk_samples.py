@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of many messages at once: those that differ in stamp and numbers alone are read like the first of them, see
-``layout``.
+"""Samples of a bag, many at a time, in the order of the bag: of each block of a file what no later block precedes.
 
-Samples of a bag, many at a time, in the order of the bag: of each block of a file what no later block precedes.
+Messages that differ in stamp and numbers alone are read like the first of them, see ``message_layout``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one serialized message teaches about the next ones: which bytes are always so, and which channel a double is.
+"""What one serialized message teaches about the next ones, which lie one after the other as in a file: which bytes are
+always so, and which channel a double is.
 
 A layout is found by giving a topic's reader the same message with numbers that tell their places; so what is read by it
 are the samples of that reader. A message that fits no layout is left to the reader, as is one with anything to be
 refused.
-
-Serialized messages as they lie in a file, many at once: where each is, in the order in which they were written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section `bodies`: bars and shapes by the points of the sketch, and bodies with a frame of their own.
-
-The section `joints`, and the revolute joints that the points of the sketch make.
-"""
+"""The sections `bodies` (bars and shapes by the points of the sketch, and bodies with a frame of their own) and
+`joints` (with the revolute ones that the points make)."""
 
 from __future__ import annotations
 

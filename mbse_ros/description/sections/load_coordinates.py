@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections `named`, `independent`, `initial` and `drivers`.
-
-The sections `modules` and `levels`: the hierarchy of Orsino, modular modelling.
-"""
+"""The sections `named`, `independent`, `initial`, `drivers`, and `modules` with `levels` (the hierarchy of Orsino,
+modular modelling)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section `hydraulics`: supplies, volumes and valves.
-
-The section `cylinders`: each one also becomes a coordinate of its name, the position of its piston.
-"""
+"""The sections `hydraulics` (supplies, volumes and valves) and `cylinders`, of which each also becomes a coordinate of
+its name, the position of its piston."""
 
 from __future__ import annotations
 

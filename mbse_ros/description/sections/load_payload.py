@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections `payload` and `base`.
-
-The section `base.support`: the polygon on which a machine stands, and the mass that does not move.
-"""
+"""The sections `payload` and `base`, with the polygon on which a machine stands and the mass that does not move."""
 
 from __future__ import annotations
 

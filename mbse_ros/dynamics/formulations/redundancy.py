@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraint rows that depend on others: which they are, and on what they depend.
-
-Coordinates without mass of their own: an equivalent system whose mass matrix is positive definite.
-"""
+"""What makes equations of motion singular: constraint rows that depend on others, on which, and coordinates without
+mass of their own, with an equivalent system whose mass matrix is positive definite."""
 
 from __future__ import annotations
 

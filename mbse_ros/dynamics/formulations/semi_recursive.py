@@ -6,8 +6,6 @@ origin, and its angular velocity; then the velocities along a path add up (the p
 so do masses and forces from the leaves to the root. No body needs a Jacobian of its own: in a chain of N bodies forces
 take O(N) and the mass matrix O(N^2) operations. The second step, by the cut joints, is matrix-R, as for every
 ``System``.
-
-Gravity, springs, dampers, loads and inputs as wrenches on the bodies about the machine's origin.
 """
 
 from __future__ import annotations
@@ -29,69 +27,9 @@ from ..partitioned import Partitioned
 if TYPE_CHECKING:
     from ..model import Model
 
-from ...description.basics import PointRef
-from ...description.model import Force, Spring
-from ..forces.twist import Wrench
+from ..forces.wrenches import applied_wrenches, gravity_wrench
 
-Wrenches = dict[str, Wrench]
 _COORDINATES = {'fixed': 0, 'revolute': 1, 'prismatic': 1, 'slot': 2, 'cylindrical': 2, 'universal': 2, 'spherical': 4}
-
-
-def gravity_wrench(system: MechanismSystem, inertia: Inertia) -> Wrench:
-    """Weight of a body."""
-    gravity = system.values.vector(system.description.gravity)
-    weight = Wrench.at(gravity, inertia.first)
-    return Wrench(inertia.mass * gravity, weight.n)
-
-
-def applied_wrenches(system: MechanismSystem, velocities: dict[str, Twist]) -> tuple[Wrenches, ca.SX]:
-    """Wrench on each body (and on the ground) at their velocities, and generalised forces (n,) on coordinates."""
-    description = system.description
-    zero = Twist.zero(description.dimension)
-    wrenches = {name: Wrench(zero.v, zero.w) for name in (GROUND, *description.bodies)}
-    Q = ca.SX.zeros(system.n)
-    for spring in description.springs.values():
-        _spring(system, spring, velocities, wrenches, Q)
-    for force in description.forces.values():
-        _force(system, force, wrenches, Q)
-    return wrenches, Q
-
-
-def _spring(system: MechanismSystem, spring: Spring, velocities: dict[str, Twist], wrenches: Wrenches,
-            Q: ca.SX) -> None:
-    """Tension along the line of two points, or on a coordinate."""
-    stiffness, free, damping = (system.values(item) for item in (spring.stiffness, spring.free, spring.damping))
-    if spring.points is None:
-        place = system.names.index(spring.coordinate)
-        Q[place] -= stiffness * (system.q[place] - free) + damping * system.qd[place]
-        return
-    places = [system.points[str(ref)] for ref in spring.points]
-    speeds = [velocities[ref.body].at(place) for ref, place in zip(spring.points, places)]
-    between = places[1] - places[0]
-    length = ca.norm_2(between)
-    direction = between / length
-    tension = stiffness * (length - free) + damping * ca.dot(direction, speeds[1] - speeds[0])
-    _push(system, wrenches, spring.points[0], direction * tension)
-    _push(system, wrenches, spring.points[1], -direction * tension)
-
-
-def _force(system: MechanismSystem, force: Force, wrenches: Wrenches, Q: ca.SX) -> None:
-    """Constant or input force on a point, torque on a body, or generalised force on a coordinate."""
-    value = system.values.vector(force.value) if not force.input else system.u[system.inputs.index(force.input)]
-    if force.coordinate:
-        Q[system.names.index(force.coordinate)] += value
-        return
-    vector = value * ca.SX(list(force.direction)) if force.input and force.direction else value
-    if force.point is not None:
-        _push(system, wrenches, force.point, vector)
-    else:
-        still = Twist.zero(system.description.dimension)
-        wrenches[force.body] += Wrench(still.v, vector)
-
-
-def _push(system: MechanismSystem, wrenches: Wrenches, ref: PointRef, force: ca.SX) -> None:
-    """Force at a point of a body."""
-    wrenches[ref.body] += Wrench.at(force, system.points[str(ref)])
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of equal length in independent coordinates; the schemes differ in one step.
 
-Forward Euler, plain and augmented: first order in dt, inputs held at their value at the step's start. The classical
-method of Runge and Kutta: explicit, fourth order.
+Forward Euler, plain and augmented, of first order in dt with inputs held at their value at the step's start, and the
+classical method of Runge and Kutta, explicit and of fourth order.
 """
 
 from __future__ import annotations

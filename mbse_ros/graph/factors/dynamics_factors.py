@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of a mechanism as factors, forward and inverse, dependent and independent (Blanco-Claraco et al.,
-factor graphs, 6.4 to 6.9).
-
-Linear factors: prior, soft equality, and the integrators between two instants (Blanco-Claraco et al., factor graphs,
-5.2 and 6.1 to 6.3).
-"""
+"""The equations of a mechanism as factors, forward and inverse, dependent and independent, and the linear ones beside
+them: prior, soft equality, integrators (Blanco-Claraco et al., factor graphs, 5.2 and 6.1 to 6.9)."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ from ..graph import ALWAYS, FactorGraph
 from ..solvers.batch_solver import Solution
 from ..solvers.fixed_lag import MarginalPrior
 from ..solvers.soft_solve import solve_soft
+from .machine_graph import machine_graph, sizes_of
 from .machine_log import MachineLog
-from .machine_motion import Followed, machine_graph, sizes_of, speeds, trusted_motion
+from .machine_motion import Followed, speeds, trusted_motion
 from .machine_settings import MachineGraphSettings
 from .machine_smoother import NODES, MachineSmoothed, known_of, smoothed
 
