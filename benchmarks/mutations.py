@@ -28,8 +28,8 @@ os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 os.environ.setdefault('ROS_DOMAIN_ID', '182')
 os.environ.update(OMP_NUM_THREADS='1', OPENBLAS_NUM_THREADS='1')
 
-from thrown.kinds import KINDS  # noqa: E402
-from thrown.run import MB, Tally, emptied, random_of, watched, written  # noqa: E402
+from fuzz.kinds import KINDS  # noqa: E402
+from fuzz.run import MB, Tally, emptied, random_of, watched, written  # noqa: E402
 
 
 def again(folder: Path) -> None:
@@ -57,7 +57,7 @@ def kept(name: str, seed: int, index: int, text: str, output: Path) -> Path:
     return folder
 
 
-def thrown(name: str, options: argparse.Namespace, first: int, stop: int) -> Tally:
+def fuzzed(name: str, options: argparse.Namespace, first: int, stop: int) -> Tally:
     """A part of the cases of a kind; each sort of failure is shown once."""
     shown: Counter[str] = Counter()
     until = time.monotonic() + (options.seconds or 1e9)
@@ -100,7 +100,7 @@ def main() -> int:
     for name in options.only.split(','):
         began, edges = time.monotonic(), [options.count * k // options.jobs for k in range(options.jobs + 1)]
         with ThreadPoolExecutor(options.jobs) as pool:
-            parts = list(pool.map(lambda pair: thrown(name, options, *pair), zip(edges, edges[1:])))  # noqa: B023
+            parts = list(pool.map(lambda pair: fuzzed(name, options, *pair), zip(edges, edges[1:])))  # noqa: B023
         report[name] = summed(parts, time.monotonic() - began)
         print(name, report[name], flush=True)
         if options.json:

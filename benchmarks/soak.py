@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test'), str(ROOT / 'benchmarks')]
 import conftest  # noqa: E402, F401  (the environment of DDS)
 import numpy as np  # noqa: E402
+from fuzz.raw import mutate_bytes  # noqa: E402
 from nodes_support import Peer, own_domain  # noqa: E402
 from rclpy.qos import QoSProfile  # noqa: E402
-from thrown.raw import mutate_bytes  # noqa: E402
 from watched_graph import heard  # noqa: E402
 
 from mbse_ros.bags.bag import Bag  # noqa: E402

@@ -10,8 +10,8 @@ from scipy.special import chdtri
 
 from mbse_ros.calibration.balance import CalibrationBalance
 from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit, left_out, weighed
+from mbse_ros.calibration.identifiability import advice, cannot_tell
 from mbse_ros.calibration.plan import FEWEST, MOST, CandidateMotion, choose, plan
-from mbse_ros.calibration.tells import advice, cannot_tell
 from mbse_ros.calibration.windows import WINDOW, windows_of
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import load_machine

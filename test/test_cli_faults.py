@@ -20,7 +20,7 @@ from mbse_ros.studies.fault_cases import (
     clean_row,
     errors,
     faulty_row,
-    judged,
+    outcome_of,
     run_case,
     truth_of,
 )
@@ -148,7 +148,7 @@ def test_what_is_an_alarm(observer, payload, reason, good, alarm, blamed) -> Non
             outputs += pipeline.add(channel, frame.stamp_ns, value)
     output = replace(outputs[-1], state=replace(outputs[-1].state, status=observer, reason=reason),
                      payload=replace(outputs[-1].payload, status=payload, mass=205.0, lower=201.0, upper=209.0))
-    seen = judged(output, machine, truth_of(frames))
+    seen = outcome_of(output, machine, truth_of(frames))
     assert (seen.good, seen.alarm, seen.blamed) == (good, alarm, frozenset(blamed))
     assert seen.error == pytest.approx(5.0) and seen.half_width == pytest.approx(4.0)      # a fifth of 1000 kg is true
     assert seen.t == pytest.approx(outputs[-1].segment.stamp_ns * 1e-9) and seen.dt == pytest.approx(0.01)

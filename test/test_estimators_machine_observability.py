@@ -11,9 +11,9 @@ import pytest
 
 from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.sight.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
-from mbse_ros.estimators.sight.machine_sight import machine_sight, sensor_slopes
-from mbse_ros.estimators.sight.payload_observability import payload_regressor, payload_sight
+from mbse_ros.estimators.observability.machine_observability import machine_observability, sensor_slopes
+from mbse_ros.estimators.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from mbse_ros.estimators.observability.payload_observability import payload_observability, payload_regressor
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.equations import measured_equations
 
@@ -71,24 +71,24 @@ def test_regressor_is_linear_at_rest_and_a_derivative_in_motion() -> None:
 def test_what_no_pressure_sees() -> None:
     """At one pose two numbers of four; by turning the bucket all but the centre's side."""
     machine = machine_of('zx200')
-    start = payload_sight(machine, PRESSURES, start_pose(machine))
-    bucket = payload_sight(machine, PRESSURES, sweep(machine, 'bucket'))
+    start = payload_observability(machine, PRESSURES, start_pose(machine))
+    bucket = payload_observability(machine, PRESSURES, sweep(machine, 'bucket'))
     assert start.rank == 2 and bucket.rank == 3 and bucket.blind == ['the centre along y of bucket']
     assert len(start.blind) == 2 and np.isnan(start.stddev).all()
-    assert payload_sight(machine, PRESSURES, sweep(machine, 'swing_joint')).rank == 2
+    assert payload_observability(machine, PRESSURES, sweep(machine, 'swing_joint')).rank == 2
     turned = machine.position(machine.model.start.q[machine.model.z] + [0, 0, 0, 0.3])
-    assert payload_sight(machine, PRESSURES, Poses(turned[None], np.zeros((1, 4)), np.zeros((1, 4)))).rank == 2
-    ahead = payload_sight(machine, PRESSURES[:2], start_pose(machine))
+    assert payload_observability(machine, PRESSURES, Poses(turned[None], np.zeros((1, 4)), np.zeros((1, 4)))).rank == 2
+    ahead = payload_observability(machine, PRESSURES[:2], start_pose(machine))
     assert ahead.rank == 1 and any('mass against the centre' in words for words in ahead.blind)
 
 
 def test_mass_and_moment_of_one_boom_are_one_number() -> None:
     """A load further out weighs as a heavier one nearer: the pivot is where a mass changes nothing."""
     machine = machine_of('patu655_lift')
-    sight = payload_sight(machine, ['lift_piston', 'lift_rod'], all_poses(machine))
+    observed = payload_observability(machine, ['lift_piston', 'lift_rod'], all_poses(machine))
     tip = [s.value for s in machine.description.payload.center]
-    assert sight.rank == 2 and sight.blind[0].startswith('the centre along y')
-    assert f'({-tip[0]:.2f}, 0.00' in sight.blind[1]
+    assert observed.rank == 2 and observed.blind[0].startswith('the centre along y')
+    assert f'({-tip[0]:.2f}, 0.00' in observed.blind[1]
 
 
 def test_in_motion_the_side_of_the_centre_is_seen_when_the_machine_swings() -> None:
@@ -98,16 +98,17 @@ def test_in_motion_the_side_of_the_centre_is_seen_when_the_machine_swings() -> N
     z = machine.model.start.q[machine.model.z] + np.outer(np.sin(t), [0.5, 0.02, 0.05, 0.1])
     q = np.array([machine.position(row) for row in z])
     qd = np.gradient(q, t, axis=0)
-    sight = payload_sight(machine, PRESSURES, motion_poses(machine, q, qd, t[1] - t[0]))
-    assert sight.rank == 4 and not sight.blind
-    assert np.isfinite(sight.stddev).all() and sight.stddev[0] < 10.0 and sight.stddev[2] > 5 * sight.stddev[1]
+    observed = payload_observability(machine, PRESSURES, motion_poses(machine, q, qd, t[1] - t[0]))
+    assert observed.rank == 4 and not observed.blind
+    stddev = observed.stddev
+    assert np.isfinite(stddev).all() and stddev[0] < 10.0 and stddev[2] > 5 * stddev[1]
 
 
 def test_poses_in_motion_show_more() -> None:
     machine = machine_of('zx200')
     poses = all_poses(machine, 10)
-    assert payload_sight(machine, PRESSURES, poses).rank == 3
-    assert payload_sight(machine, PRESSURES, in_motion(poses)).rank == 4
+    assert payload_observability(machine, PRESSURES, poses).rank == 3
+    assert payload_observability(machine, PRESSURES, in_motion(poses)).rank == 4
 
 
 def test_stddev_is_that_of_least_squares() -> None:
@@ -118,14 +119,14 @@ def test_stddev_is_that_of_least_squares() -> None:
     z = machine.model.start.q[machine.model.z] + moved
     q = np.array([machine.position(row) for row in z])
     poses = motion_poses(machine, q, np.gradient(q, t, axis=0), t[1] - t[0])
-    sight, m = payload_sight(machine, PRESSURES, poses), machine.description.payload.limits[1] / 2
+    observed, m = payload_observability(machine, PRESSURES, poses), machine.description.payload.limits[1] / 2
     rows = []
     for state_ in zip(poses.q, poses.zd, poses.zdd):
         W, S = (item.full() for item in payload_regressor(machine)(*state_, [m, 0, 0, 0], machine.parameters.mean))
         rows.append(W / (6e4 * np.linalg.norm(S, axis=1))[:, None])
     A = np.vstack(rows)
     found = np.linalg.lstsq(A, rng.normal(size=(len(A), 4000)), rcond=None)[0].std(axis=1)
-    np.testing.assert_allclose(sight.stddev, found / [1, m, m, m], rtol=0.06)
+    np.testing.assert_allclose(observed.stddev, found / [1, m, m, m], rtol=0.06)
 
 
 def test_needs_and_what_is_refused() -> None:
@@ -134,7 +135,7 @@ def test_needs_and_what_is_refused() -> None:
                                        {'bucket_piston', 'bucket_rod'}]
     assert measured_equations(machine, ['boom_piston', 'arm_piston', 'arm_rod']) == [1]
     with pytest.raises(SettingError, match='all pressures of a cylinder'):
-        payload_sight(machine, ['boom_piston'], start_pose(machine))
+        payload_observability(machine, ['boom_piston'], start_pose(machine))
 
 
 def test_sensor_slopes_are_those_of_differences() -> None:
@@ -149,8 +150,8 @@ def test_sensor_slopes_are_those_of_differences() -> None:
 def test_missing_stroke_is_blind_and_helps() -> None:
     machine = machine_of('zx200')
     poses = all_poses(machine, 4)
-    sight = machine_sight(machine, ['swing_angle', 'boom_stroke', 'arm_stroke'], poses, 0.3)
-    assert sight.verdict == 'blind' and sight.rank == 9 and set(sight.blind) == {
+    observed = machine_observability(machine, ['swing_angle', 'boom_stroke', 'arm_stroke'], poses, 0.3)
+    assert observed.verdict == 'blind' and observed.rank == 9 and set(observed.blind) == {
         'bucket', 'velocity of bucket', 'acceleration of bucket'}
-    assert list(sight.helpers) == ['bucket_stroke'] and sight.helpers['bucket_stroke'] > 1.0
-    assert machine_sight(machine, list(machine.description.sensors), poses, 0.3).verdict == 'seen'
+    assert list(observed.helpers) == ['bucket_stroke'] and observed.helpers['bucket_stroke'] > 1.0
+    assert machine_observability(machine, list(machine.description.sensors), poses, 0.3).verdict == 'seen'

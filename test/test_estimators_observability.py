@@ -7,9 +7,14 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.filters.analysis.sight import SampledMotion, blind_in_words, echelon, sights
+from mbse_ros.estimators.filters.analysis.observability import (
+    SampledMotion,
+    blind_in_words,
+    echelon,
+    state_observability,
+)
 from mbse_ros.estimators.filters.parts.linearised import MODELS
-from mbse_ros.estimators.sight.information import observability
+from mbse_ros.estimators.observability.information import observability
 
 DT = 5e-3
 
@@ -28,7 +33,7 @@ def of_kind(model, kind):
 
 
 def verdicts(model, sensors, motion):
-    return {sight.model: sight.verdict for sight in sights(model, sensors, motion, MODELS, 0.5)}
+    return {observed.model: observed.verdict for observed in state_observability(model, sensors, motion, MODELS, 0.5)}
 
 
 def test_gyros_on_the_cranks(linkage):
@@ -57,7 +62,7 @@ def test_blind_directions_and_the_sensor_that_helps():
     model = load_model('four_bar', backend='vm')
     start = model.start.q
     rest = SampledMotion(np.tile(start, (101, 1)), np.zeros((101, len(start))), DT * np.arange(101), DT)
-    simple, force = sights(model, ['crank_gyro'], rest, ['simple', 'force'], 0.5)
+    simple, force = state_observability(model, ['crank_gyro'], rest, ['simple', 'force'], 0.5)
     assert simple.blind == {'theta': 1} and simple.rank == 1 and simple.least == 0.0
     assert force.blind == {'theta with theta force': 1} or force.blind == {'theta force with theta': 1}
     assert simple.helpers['coupler_gyro'] == 0.0                 # at rest one more gyro is as blind
@@ -68,7 +73,8 @@ def test_blind_directions_and_the_sensor_that_helps():
 def test_a_mechanism_without_freedom_is_refused():
     model = load_model('four_bar_adams_driven', backend='vm')
     with pytest.raises(SettingError, match='degrees of freedom'):
-        sights(model, [], SampledMotion(model.start.q[None], model.start.qd[None], np.zeros(1), DT), MODELS, 0.5)
+        state_observability(model, [], SampledMotion(model.start.q[None], model.start.qd[None], np.zeros(1), DT),
+                            MODELS, 0.5)
 
 
 def test_directions_have_components_of_their_own():

@@ -16,8 +16,8 @@ from mbse_ros.calibration.balance import CalibrationBalance
 from mbse_ros.calibration.plan import plan
 from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
+from mbse_ros.estimators.observability.mass_accuracy import check_counts, mass_accuracy
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.sight.mass_accuracy import check_counts, mass_accuracy
 from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
 from mbse_ros.machine.equations import check_weighs, why_unweighed

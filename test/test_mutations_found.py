@@ -27,10 +27,10 @@ from mbse_ros.streams.linkage.stage import MOST_BRIDGED, LinkageStage
 from mbse_ros.streams.records import Segment
 
 sys.path.insert(0, str(ROOT / 'benchmarks'))
-from thrown import run as room
-from thrown.bags import McapBag, SqliteBag
-from thrown.files import MachineFile, MechanismFile, RobotFile, Table
-from thrown.kind import Kind, Wrong, refused
+from fuzz import run as room
+from fuzz.bags import McapBag, SqliteBag
+from fuzz.files import MachineFile, MechanismFile, RobotFile, Table
+from fuzz.kind import Kind, Wrong, refused
 
 SEGMENT = Segment(1, 0, 1_000_000, True, ('position/lift',), np.full((10, 1), 0.25), np.array([10.0]),
                   ('command/lift_valve',), np.zeros((10, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mbse benchmark graph`: the form of its JSON, nothing lost at 100 Hz, a feeder that is too slow; no figure judged."""
+"""`mbse benchmark graph`: the form of its JSON, nothing lost at 100 Hz, a publisher that is too slow, no figure."""
 
 import json
 import time
@@ -8,7 +8,7 @@ import pytest
 from cli_support import refused
 
 from mbse_ros.cli.graph_benchmark import run_graph
-from mbse_ros.nodes.measuring.feeder import fed
+from mbse_ros.nodes.measuring.publisher import published
 
 
 def test_nothing_is_lost_at_100_Hz(ros_domain, tmp_path, capfd):
@@ -25,7 +25,7 @@ def test_nothing_is_lost_at_100_Hz(ros_domain, tmp_path, capfd):
 
 
 @pytest.mark.parametrize('pause, in_time', [(0.0, (1, 20)), (0.02, (0, 0))])
-def test_a_feeder_that_cannot_keep_the_rate_says_so(pause, in_time, capsys):
+def test_a_publisher_that_cannot_keep_the_rate_says_so(pause, in_time, capsys):
     """Of 20 sets after the first 20, each of which takes twice the period, none is sent in time."""
     class Output:
         stamps = []
@@ -34,7 +34,7 @@ def test_a_feeder_that_cannot_keep_the_rate_says_so(pause, in_time, capsys):
             time.sleep(pause)
             self.stamps.append(cdr[4:12])
 
-    result = fed([[(Output(), b'head', b'tail')]] * 40, 100.0, 20)
+    result = published([[(Output(), b'head', b'tail')]] * 40, 100.0, 20)
     assert result['due'] == 20 and in_time[0] <= result['sent'] <= in_time[1]
     assert len(set(Output.stamps)) == 40
     assert result['late_ms'] >= 150.0 or not pause       # after 20 sets, 0.2 s that are missing

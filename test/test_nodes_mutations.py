@@ -129,18 +129,18 @@ def test_a_plant_that_goes_on_begins_again(cycles, again):
 
 
 def test_a_waiting_process_becomes_the_node_that_died(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, 'SPARE_AFTER', 0.0)
+    monkeypatch.setattr(room, 'STANDBY_AFTER', 0.0)
     lines = []
     process = Process('recorder_node', 'recorder_node', respawn=True, again={'beside': True},
                       parameters={'bag': str(tmp_path / 'bag'), 'topics': 'chatter:std_msgs/msg/String'})
     graph = RunningGraph(Graph((process,)), lines.append)
     graph.start()
     try:
-        until(graph, lambda: any('recording 1 topics' in line for line in lines) and graph._spare is not None)
-        spare = graph._spare.pid
+        until(graph, lambda: any('recording 1 topics' in line for line in lines) and graph._standby is not None)
+        standby = graph._standby.pid
         graph.children['recorder_node'].kill()
         until(graph, lambda: sum('recording 1 topics' in line for line in lines) == 2)
-        assert graph.children['recorder_node'].pid == spare and (tmp_path / 'bag_2').is_dir()
+        assert graph.children['recorder_node'].pid == standby and (tmp_path / 'bag_2').is_dir()
         assert any('bag_2' in line for line in lines)
     finally:
         graph.stop()
@@ -148,14 +148,14 @@ def test_a_waiting_process_becomes_the_node_that_died(tmp_path, monkeypatch):
 
 
 def test_a_waiting_process_that_was_killed_is_no_loss(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, 'SPARE_AFTER', 0.0)
+    monkeypatch.setattr(room, 'STANDBY_AFTER', 0.0)
     monkeypatch.setattr(room, 'command', lambda process: [sys.executable, '-c', 'import time; time.sleep(300)'])
     graph = RunningGraph(Graph((Process('recorder_node', 'recorder_node', respawn=True),)), lambda line: None)
     graph.start()
     try:
-        until(graph, lambda: graph._spare is not None)
-        graph._spare.kill()
-        graph._spare.wait()
+        until(graph, lambda: graph._standby is not None)
+        graph._standby.kill()
+        graph._standby.wait()
         first = graph.children['recorder_node'].pid
         graph.children['recorder_node'].kill()
         until(graph, lambda: graph.children.get('recorder_node') and graph.children['recorder_node'].pid != first)

@@ -18,7 +18,7 @@ from mbse_ros.simulation.sensor_faults import FAULTS, faulty_samples
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
-from mbse_ros.studies.fault_cases import FaultCase, faulty_row, seen_of
+from mbse_ros.studies.fault_cases import FaultCase, faulty_row, outcomes_of
 
 LOAD = 800.0
 CHANGE_NS = 10 * 10 ** 9
@@ -144,7 +144,7 @@ def test_a_sensor_that_becomes_wrong_is_no_load() -> None:
     case, moved = FaultCase('zx200', 'orifice', 3, 'bias_500_kPa', 'pressure/arm_piston', 8.0, 17.0), frames(1.0,
                                                                                                              until=17.0)
     machine = load_machine(case.machine, case.valve)
-    seen, clean = (seen_of(case.machine, case.valve, moved, faulty_samples(
+    seen, clean = (outcomes_of(case.machine, case.valve, moved, faulty_samples(
         FAULTS[case.fault], case.sensor, machine, moved, begin, case.seed))[0] for begin in (case.begin, 99.0))
     row = faulty_row(case, seen, clean)
     assert row['isolated'] and row['detected_after_motion_s'] < 3.0 and row['seconds_wrong_while_ok'] < 1.0

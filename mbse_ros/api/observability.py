@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
-from ..estimators.sight.information import BLIND
+from ..estimators.observability.information import BLIND
 from ..machine import Machine
 from ..report.chart import Curve, Panel
 from .load import Loadable, loaded
@@ -24,11 +24,11 @@ from .results.simulations import MotionSimulation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..estimators.filters.analysis.sight import SampledMotion, Sight
-    from ..estimators.sight.payload_observability import PayloadSight
+    from ..estimators.filters.analysis.observability import SampledMotion, StateObservability
+    from ..estimators.observability.payload_observability import PayloadObservability
 
-from ..estimators.sight.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
-from ..estimators.sight.payload_observability import PayloadSight, payload_sight
+from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
+from ..estimators.observability.payload_observability import PayloadObservability, payload_observability
 from ..machine.equations import measured_equations
 
 FEW = 12        # poses at which the motion is looked at
@@ -52,12 +52,13 @@ def few_of(poses: Poses) -> Poses:
     return poses if poses.dt else Poses(poses.q[:FEW], poses.zd[:FEW], poses.zdd[:FEW])
 
 
-def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
+def payload_by_poses(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]
+                     ) -> dict[str, PayloadObservability]:
     """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
     volumes = [c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure']
     if machine.description.payload is None or not measured_equations(machine, volumes):
         return {}
-    return {label: payload_sight(machine, sensors, poses) for label, poses in sets.items()}
+    return {label: payload_observability(machine, sensors, poses) for label, poses in sets.items()}
 
 
 @dataclass(frozen=True)
@@ -72,38 +73,38 @@ class Observability(Result):
     """
 
     t: np.ndarray
-    sight: Sight
-    payload: dict[str, PayloadSight] = field(default_factory=dict)
+    observed: StateObservability
+    payload: dict[str, PayloadObservability] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names (l,) of the states."""
-        return self.sight.names
+        return self.observed.names
 
     @property
     def information(self) -> np.ndarray:
         """Information (w, l), least first."""
-        return np.array([window.information for window in self.sight.windows])
+        return np.array([window.information for window in self.observed.windows])
 
     @property
     def rank(self) -> np.ndarray:
         """Number of directions that are seen (w,)."""
-        return np.array([window.rank for window in self.sight.windows])
+        return np.array([window.rank for window in self.observed.windows])
 
     @property
     def verdict(self) -> str:
         """'seen', 'blind at times' or 'blind'."""
-        return self.sight.verdict
+        return self.observed.verdict
 
     @property
     def blind(self) -> dict[str, int]:
         """Directions that are not seen, in words, and in how many windows."""
-        return self.sight.blind
+        return self.observed.blind
 
     @property
     def helpers(self) -> dict[str, float]:
         """Least information with each further sensor, best first."""
-        return self.sight.helpers
+        return self.observed.helpers
 
     def series(self) -> list[ResultSeries]:
         """Information along each direction and the rank."""
@@ -118,7 +119,7 @@ class Observability(Result):
         from matplotlib import pyplot
 
         from ..report.plots import draw_plots
-        return draw_plots([information_panel(self.sight, self.t)],
+        return draw_plots([information_panel(self.observed, self.t)],
                           lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
 
 
@@ -140,16 +141,16 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
         raise SettingError('duration', duration, f'seconds, from window ({window:g}) up to 1000')
     if isinstance(item, Machine):
         return _of_machine(item, sensors, trajectory, window)
-    from ..estimators.filters.analysis.sight import sights  # here, because it takes its time to import
+    from ..estimators.filters.analysis.observability import state_observability  # here: slow to import
     motion = motion_along(item, trajectory, duration, window)
-    (found,) = sights(item, tuple(sensors), motion, [kind], window)
+    (found,) = state_observability(item, tuple(sensors), motion, [kind], window)
     return Observability(middles(found, motion.dt, window) + motion.t[0], found)
 
 
 def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> SampledMotion:
     """The free motion from the start, one window of standing there, or a simulated motion."""
     from ..dynamics.motion import simulate as integrate
-    from ..estimators.filters.analysis.sight import SampledMotion
+    from ..estimators.filters.analysis.observability import SampledMotion
     if isinstance(trajectory, MotionSimulation):
         t, dt = trajectory.t, float(trajectory.t[1] - trajectory.t[0])
         if trajectory.names != model.names or t[-1] - t[0] < window:
@@ -165,17 +166,17 @@ def motion_along(model: Model, trajectory: Trajectory, duration: float, window: 
     return SampledMotion(motion.q, motion.qd, motion.t, STEP)
 
 
-def middles(sight: Sight, dt: float, window: float) -> np.ndarray:
+def middles(observed: StateObservability, dt: float, window: float) -> np.ndarray:
     """Middles (w,) of the windows, s from the start of the motion."""
-    return np.array([item.start * dt + window / 2 for item in sight.windows])
+    return np.array([item.start * dt + window / 2 for item in observed.windows])
 
 
-def information_panel(sight: Sight, t: np.ndarray) -> Panel:
+def information_panel(observed: StateObservability, t: np.ndarray) -> Panel:
     """Information of each direction over the windows; what is not seen lies on the lower edge."""
-    information = np.maximum([item.information for item in sight.windows], BLIND)
-    curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(sight.names))]
-    return Panel(f"model '{sight.model}': information, {sight.verdict}", 'in units of the prior', curves, y_scale='log',
-                 note=f'rank {sight.rank} of {len(sight.names)}')
+    information = np.maximum([item.information for item in observed.windows], BLIND)
+    curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(observed.names))]
+    return Panel(f"model '{observed.model}': information, {observed.verdict}", 'in units of the prior', curves,
+                 y_scale='log', note=f'rank {observed.rank} of {len(observed.names)}')
 
 
 def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory, window: float) -> Observability:
@@ -184,7 +185,7 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
     for name in sensors:
         if name not in machine.description.sensors:
             raise SettingError('sensors', name, 'one of ' + ', '.join(machine.description.sensors))
-    from ..estimators.sight.machine_sight import machine_sight
+    from ..estimators.observability.machine_observability import machine_observability
     sets = pose_sets(machine, trajectory)
-    found = machine_sight(machine, sensors, few_of(list(sets.values())[-1]), window)
-    return Observability(np.arange(len(found.windows), dtype=float), found, payload_sights(machine, sensors, sets))
+    found = machine_observability(machine, sensors, few_of(list(sets.values())[-1]), window)
+    return Observability(np.arange(len(found.windows), dtype=float), found, payload_by_poses(machine, sensors, sets))

@@ -12,7 +12,7 @@ import typer
 from ..nodes.measuring.graph_cost import benchmark_rows, check_rates, row
 from ..report.files import check_file, write_json
 
-BEHIND = 0.99       # of the instants, sent in time; below it the feeder was too slow
+BEHIND = 0.99       # of the instants, sent in time; below it the publisher was too slow
 
 
 def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds: float, json_file: Path | None) -> None:
@@ -26,8 +26,8 @@ def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds:
         typer.echo(line(rows[-1]))
         for who, run in (('graph', graph), ('pass-through', passed)):
             if run.sent < BEHIND * run.due:
-                typer.echo(f'  {who}: the feeder sent {run.sent} of {run.due} in time (99 % within '
-                           f'{run.feeder_late_ms:.1f} ms): {rate * run.sent / run.due:.0f} Hz was reached')
+                typer.echo(f'  {who}: the publisher sent {run.sent} of {run.due} in time (99 % within '
+                           f'{run.publisher_late_ms:.1f} ms): {rate * run.sent / run.due:.0f} Hz was reached')
     write_json(json_file, {'rows': rows})
 
 

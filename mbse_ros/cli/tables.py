@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.analysis.sight import SampledMotion
+from ..estimators.filters.analysis.observability import SampledMotion
 from ..resources import regular
 
 OPTION = '--trajectory'

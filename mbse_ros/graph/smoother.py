@@ -173,7 +173,7 @@ class StridedWindow:
         leaving = max(0, len(self._points.t) - self.width)
         try:
             base, ratio = self._solve(leaving + 1)
-            self._judge(step, len(rows), ratio)
+            self._check_convergence(step, len(rows), ratio)
             for i in range(leaving):        # the first of two instants becomes a prior of the second one
                 pair = self._swept if i == 0 else self.smoother.chain.sweep(base.part(slice(i, i + 2)), self.start)
                 self.start = Gaussian(base.x[i + 1] + pair.ahead.mean, pair.ahead.covariance)
@@ -212,14 +212,14 @@ class StridedWindow:
             swept = self._swept = self.smoother.chain.sweep(points, self.start)
             base = points.part(slice(kept), copy=True)
             self.smoother.move(points, swept)
-            with np.errstate(divide='ignore', invalid='ignore'):     # `_judge` takes infinity and NaN as astray
+            with np.errstate(divide='ignore', invalid='ignore'):     # infinity and NaN do not converge
                 ratio = (swept.step ** 2 / np.diagonal(swept.covariance, axis1=1, axis2=2)).max()
             if ratio <= SMALL ** 2:
                 break
         self._ahead = 0
         return base, ratio
 
-    def _judge(self, step: int, count: int, ratio: float) -> None:
+    def _check_convergence(self, step: int, count: int, ratio: float) -> None:
         """Raise DivergenceError where it has not converged for too long."""
         self._astray = self._astray + count if not ratio <= LARGE ** 2 else 0
         if self._astray > max(FEWEST * count, self.width // 2):

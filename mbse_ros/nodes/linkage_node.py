@@ -27,7 +27,7 @@ from .base.mechanism_node import MechanismNode
 from .base.node_settings import LinkageNodeSettings
 from .base.qos import deep_input
 from .messages.bounding_box import LETTER, LINE, mechanism_box, or_by_size
-from .messages.markers import ESTIMATED, GHOST, GREEN, GREY, MEASURED, ORANGE, Canvas, Colour
+from .messages.markers import ESTIMATED, GREEN, GREY, MEASURED, ORANGE, TRANSLUCENT, Canvas, Colour
 from .messages.wire import packed_joints
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
@@ -172,7 +172,8 @@ class LinkageNode(MechanismNode):
     def _draw_ghost(self, namespace: str, stamp_ns: int, q: np.ndarray | None, colour: Colour) -> None:
         if q is not None and np.isfinite(q).all():
             lines = self._outline.at(q)
-            self._canvas.ghost(namespace, stamp_ns, lines, self.settings.frame_id, self._width, colour, GHOST)
+            self._canvas.draw_measured(namespace, stamp_ns, lines, self.settings.frame_id, self._width, colour,
+                                       TRANSLUCENT)
 
 
 main = LinkageNode.main

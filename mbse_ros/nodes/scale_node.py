@@ -149,7 +149,7 @@ class ScaleNode(ManagedNode[Machine]):
         self._live.publish(self._text(live_values(live, self._trouble)))
         if live.status in KNOWN and isfinite(live.mass):
             self._mass.publish(packed_number(live.mass))
-        report = judged(live, self._trouble, self._notice)
+        report = status_of(live, self._trouble, self._notice)
         self._diagnostics(report, LEVELS[report.status], lambda: self._values(live))
 
     def _publish(self, records: Iterable[Record]) -> None:
@@ -244,7 +244,7 @@ class ScaleNode(ManagedNode[Machine]):
             self._store = None
 
 
-def judged(live: Live, trouble: str, notice: str = '') -> Report:
+def status_of(live: Live, trouble: str, notice: str = '') -> Report:
     """The worst first; ``trouble``: why records are not written, ``notice``: what was wrong with their file."""
     if live.overload is Overload.OVER:
         return Report(live.stamp_ns, ScaleStatus.OVERLOAD, f'up to {live.gross_upper:.0f} kg at {live.radius:.2f} m, '

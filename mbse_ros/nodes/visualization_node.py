@@ -18,7 +18,7 @@ from .base.lifecycle import ManagedNode
 from .base.node_settings import ManagedSettings, VisualizationSettings
 from .base.qos import LATEST, OUTPUT
 from .base.record_node import state_of
-from .inputs.ghost import MeasuredPosition
+from .inputs.measured_pose import MeasuredPosition
 from .messages.bounding_box import LETTER, LINE, machine_box, or_by_size
 from .messages.markers import ESTIMATED, GREY, MEASURED, OLD_NS, Canvas, payload_markers
 from .messages.wire import check_sender, stamp_of, unpacked
@@ -75,7 +75,7 @@ class VisualizationNode(ManagedNode[Machine]):
             return
         measured = self._outline(MEASURED, self._measured.of(state))
         if measured is not None:
-            self._canvas.ghost(MEASURED, stamp, measured[0], look.frame_id, width, GREY, look.ghost_opacity)
+            self._canvas.draw_measured(MEASURED, stamp, measured[0], look.frame_id, width, GREY, look.ghost_opacity)
         estimated = self._outline(ESTIMATED, state.mean[-1, :len(self.machine.coordinates)])
         if estimated is None:
             self._canvas.unknown(stamp, look.frame_id, state.status, state.reason)

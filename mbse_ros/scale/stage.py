@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ..errors import RecordsError, ScaleError
 from ..estimators.hydraulic_state import center_numbers
-from ..estimators.sight.mass_accuracy import check_counts
+from ..estimators.observability.mass_accuracy import check_counts
 from ..machine import Machine
 from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book

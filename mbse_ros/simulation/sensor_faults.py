@@ -153,7 +153,7 @@ def faulty_samples(fault: SensorFault, sensor: str, machine: Machine, frames: Se
     places = {name: place_of(machine, name) for name in faulty}
     first, last = frames[0].stamp_ns, frames[-1].stamp_ns
     begin_ns = first if fault.whole else first + round(begin * 1e9)
-    thrown, found = np.random.default_rng([seed, 7]), []
+    rng, found = np.random.default_rng([seed, 7]), []
     held: dict[str, float] = {}
     for k, frame in enumerate(frames):
         stamp, samples = frame.stamp_ns, frame.samples
@@ -164,7 +164,7 @@ def faulty_samples(fault: SensorFault, sensor: str, machine: Machine, frames: Se
                 continue
             if k % fault.every:
                 continue
-            dice = float(thrown.random()), float(thrown.random())
+            dice = float(rng.random()), float(rng.random())
             now = Now((stamp - begin_ns) * 1e-9, (stamp - begin_ns) / max(1, last - begin_ns),
                       held.setdefault(name, value), samples.get(others.get(name, ''), nan), lines[name](samples, dice),
                       dice)

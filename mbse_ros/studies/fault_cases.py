@@ -92,7 +92,7 @@ def run_case(case: FaultCase) -> dict[str, Any]:
         return clean_row(case, *clean_run(case.machine, case.valve, case.seed, case.duration))
     machine, frames = machine_of(case.machine, case.valve), frames_of(case.machine, case.seed, case.duration)
     samples = faulty_samples(FAULTS[case.fault], case.sensor, machine, frames, case.begin, case.seed)
-    seen, failure = seen_of(case.machine, case.valve, frames, samples)
+    seen, failure = outcomes_of(case.machine, case.valve, frames, samples)
     if not seen and not failure:
         waiting = _pipeline(case.machine, case.valve).interpolator.waiting_for
         failure = f'no estimate: nothing was received of {", ".join(waiting)}'
@@ -105,15 +105,15 @@ def clean_run(name: str, valve: str, seed: int, duration: float) -> tuple[list[S
     frames = frames_of(name, seed, duration)
     samples = [(frame.stamp_ns, channel, value) for frame in frames
                for channel, value in (*frame.commands.items(), *frame.samples.items())]
-    return seen_of(name, valve, frames, samples)
+    return outcomes_of(name, valve, frames, samples)
 
 
-def seen_of(name: str, valve: str, frames: Sequence[SensorFrame], samples: Iterable[tuple[int, str, float]]
-            ) -> tuple[list[SegmentOutcome], str]:
+def outcomes_of(name: str, valve: str, frames: Sequence[SensorFrame], samples: Iterable[tuple[int, str, float]]
+                ) -> tuple[list[SegmentOutcome], str]:
     """What comes out of the chain for samples, and why it ended early, '' if it did not."""
     outputs, failure = outputs_of(fresh_pipeline(name, valve), samples)
     truth = truth_of(frames)
-    return [judged(output, machine_of(name, valve), truth) for output in outputs], failure
+    return [outcome_of(output, machine_of(name, valve), truth) for output in outputs], failure
 
 
 def truth_of(frames: Sequence[SensorFrame]) -> MassTruth:
@@ -137,7 +137,7 @@ def outputs_of(pipeline: Pipeline, samples: Iterable[tuple[int, str, float]]) ->
     return found, ''
 
 
-def judged(output: Output, machine: Machine, truth: MassTruth) -> SegmentOutcome:
+def outcome_of(output: Output, machine: Machine, truth: MassTruth) -> SegmentOutcome:
     """One output against the true mass."""
     state, payload = output.state, output.payload
     t, reason = (payload.stamp_ns - truth.first_ns) * 1e-9, f'{state.reason}; {payload.reason}'

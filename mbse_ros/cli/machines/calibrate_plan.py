@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...calibration.balance import CalibrationBalance
+from ...calibration.identifiability import LEARNT
 from ...calibration.plan import CandidateMotion, Plan, plan
-from ...calibration.tells import LEARNT
 from ...machine import Machine
 from ...offline.calibration.calibrated_file import prior_machine
 from ...report.files import check_file, write_json

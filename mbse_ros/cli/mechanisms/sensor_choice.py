@@ -22,19 +22,19 @@ from ...api.observability import (
     information_panel,
     middles,
     motion_along,
-    payload_sights,
+    payload_by_poses,
     pose_sets,
 )
 from ...description.load import load_mechanism
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
-from ...estimators.filters.analysis.sight import SampledMotion, Sight, sights
+from ...estimators.filters.analysis.observability import SampledMotion, StateObservability, state_observability
 from ...estimators.filters.parts.linearised import MODELS
-from ...estimators.sight.machine_poses import Poses, motion_poses
-from ...estimators.sight.machine_sight import machine_sight
-from ...estimators.sight.mass_accuracy import MassAccuracy, mass_accuracy
-from ...estimators.sight.payload_observability import PayloadSight, payload_sight
+from ...estimators.observability.machine_observability import machine_observability
+from ...estimators.observability.machine_poses import Poses, motion_poses
+from ...estimators.observability.mass_accuracy import MassAccuracy, mass_accuracy
+from ...estimators.observability.payload_observability import PayloadObservability, payload_observability
 from ...machine import Machine
 from ...machine.equations import missing_pressures, why_unweighed
 from ...report.files import check_file, check_folder, write_json
@@ -81,9 +81,10 @@ def observability_command(request: ObservabilityRequest, json_file: Path | None,
         return
     model = load_model(request.mechanism)
     kinds = [request.model] if request.model else list(MODELS)
-    found = sights(model, chosen, motion_of(model, request), kinds, request.window)
+    found = state_observability(model, chosen, motion_of(model, request), kinds, request.window)
     write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,
-                           'window_s': request.window, 'results': [summary_of(sight, request) for sight in found]})
+                           'window_s': request.window,
+                           'results': [summary_of(item, request) for item in found]})
     if output is not None:
         write_observability_plots(found, request.window, output)
     show(model, request, chosen, found)
@@ -100,58 +101,59 @@ def motion_of(model: Model, request: ObservabilityRequest) -> SampledMotion:
     return motion_along(model, request.trajectory, request.duration, request.window)
 
 
-def summary_of(sight: Sight, request: ObservabilityRequest) -> dict[str, Any]:
+def summary_of(observed: StateObservability, request: ObservabilityRequest) -> dict[str, Any]:
     """The result as JSON."""
     windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
-                'condition': window.condition} for window in sight.windows]
-    helpers = [{'sensor': name, 'least_information': least, 'gain': least / sight.least if sight.least else None}
-               for name, least in sight.helpers.items()]
-    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior,
-            'rank': sight.rank, 'least_information': sight.least, 'blind': sight.blind, 'windows': windows,
+                'condition': window.condition} for window in observed.windows]
+    helpers = [{'sensor': name, 'least_information': least, 'gain': least / observed.least if observed.least else None}
+               for name, least in observed.helpers.items()]
+    return {'model': observed.model, 'verdict': observed.verdict, 'states': list(observed.names),
+            'prior': observed.prior, 'rank': observed.rank, 'least_information': observed.least,
+            'blind': observed.blind, 'windows': windows,
             'helpers': helpers}
 
 
-def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
+def write_observability_plots(found: Sequence[StateObservability], window: float, folder: Path) -> None:
     """Information of each direction over the windows; what is not seen lies on the lower edge."""
     from ...report.plots import write_plots  # here, because plots take their time to import
-    plots = [information_panel(sight, middles(sight, STEP, window)) for sight in found]
+    plots = [information_panel(observed, middles(observed, STEP, window)) for observed in found]
     folder.mkdir(parents=True, exist_ok=True)
     write_plots(plots, folder / 'observability.png')
 
 
-def show(model: Model, request: ObservabilityRequest, sensors: list[str], found: list[Sight]) -> None:
+def show(model: Model, request: ObservabilityRequest, sensors: list[str], found: list[StateObservability]) -> None:
     """Verdict of each transition model, then what would help."""
     console = wide_console()
     where = {'rest': 'at rest', 'free': f'moving freely for {request.duration:g} s'}.get(
         request.trajectory, f'along {Path(request.trajectory).name}')
     rows = []
-    for sight in found:
-        conditions = [window.condition for window in sight.windows]
-        rows.append([sight.model, sight.verdict, f'{sight.rank} of {len(sight.names)}',
-                     number(float(np.median(conditions))), number(sight.least), _blind(sight)])
+    for observed in found:
+        conditions = [window.condition for window in observed.windows]
+        rows.append([observed.model, observed.verdict, f'{observed.rank} of {len(observed.names)}',
+                     number(float(np.median(conditions))), number(observed.least), _blind(observed)])
     print_table(console, f'{model.description.name} {where}, seen by {", ".join(sensors)} in {request.window:g} s',
                 ['model', 'verdict', 'rank', 'condition', 'least information', 'not seen'], rows)
-    for sight in found:
-        typer.echo(f'{sight.model}: {MEANING[sight.model]}. {_help(sight)}')
+    for observed in found:
+        typer.echo(f'{observed.model}: {MEANING[observed.model]}. {_help(observed)}')
     typer.echo('information: 1 halves the variance of 0.1 rad (m), 0.5 rad/s (m/s), or of a force of 5 rad/s2 (m/s2)')
-    if request.trajectory == 'rest' and any(sight.model == 'exact' for sight in found):
+    if request.trajectory == 'rest' and any(observed.model == 'exact' for observed in found):
         typer.echo(FALLING)
 
 
-def _blind(sight: Sight) -> str:
-    count = len(sight.windows)
+def _blind(observed: StateObservability) -> str:
+    count = len(observed.windows)
     return '; '.join(words if found == count else f'{words} ({found} of {count} windows)'
-                     for words, found in sight.blind.items()) or '–'
+                     for words, found in observed.blind.items()) or '–'
 
 
-def _help(sight: Sight) -> str:
+def _help(observed: StateObservability) -> str:
     """The sensor that would help most, in words."""
-    if not sight.helpers:
+    if not observed.helpers:
         return 'The mechanism has no other sensor.'
-    name, least = next(iter(sight.helpers.items()))
-    if least <= sight.least or least == 0.0:
+    name, least = next(iter(observed.helpers.items()))
+    if least <= observed.least or least == 0.0:
         return 'No other sensor of the mechanism would help alone.'
-    gain = f'{number(least / sight.least)} times the least information' if sight.least else (
+    gain = f'{number(least / observed.least)} times the least information' if observed.least else (
         f'it would see all, with least information {number(least)}')
     return f'{name} would help most: {gain}.'
 
@@ -168,14 +170,14 @@ def observe_machine(description: MechanismDescription, request: ObservabilityReq
             raise SettingError('--sensors', name, 'one of ' + ', '.join(description.sensors))
     sets = sets_along(machine, request.trajectory)
     where, widest = list(sets.items())[-1]
-    motion = machine_sight(machine, sensors, few_of(widest), request.window)
-    payload = payload_sights(machine, sensors, sets)
+    motion = machine_observability(machine, sensors, few_of(widest), request.window)
+    payload = payload_by_poses(machine, sensors, sets)
     weighing = weighing_by(machine, sensors)
     better = more_pressures(machine, sensors, widest)
     write_json(json_file, {'machine': machine.name, 'sensors': list(sensors), 'trajectory': request.trajectory,
                            'window_s': request.window, 'motion': summary_of(motion, request),
                            'weighing': None if weighing is None else {**weighing.each, 'all': weighing.all},
-                           'payload': {label: as_json(sight) for label, sight in payload.items()}})
+                           'payload': {label: as_json(observed) for label, observed in payload.items()}})
     if output is not None:
         write_observability_plots([motion], request.window, output)
     show_machine(machine, motion, payload, better, where)
@@ -227,9 +229,9 @@ def _to_add(machine: Machine, chosen: Machine) -> str:
         for volumes in missing_pressures(chosen).values())
 
 
-def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
+def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadObservability]:
     """The same over some poses with all pressures of one more coordinate, by the names of the sensors to add."""
-    found: dict[str, PayloadSight] = {}
+    found: dict[str, PayloadObservability] = {}
     if machine.description.payload is None:
         return found
     by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
@@ -237,17 +239,18 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
         added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
         if added and all(name in by_volume for name in added):
             names = [by_volume[name] for name in added]
-            found[' and '.join(names)] = payload_sight(machine, [*sensors, *names], poses)
+            found[' and '.join(names)] = payload_observability(machine, [*sensors, *names], poses)
     return found
 
 
-def as_json(sight: PayloadSight) -> dict[str, Any]:
+def as_json(observed: PayloadObservability) -> dict[str, Any]:
     """Rank, information, what is blind, and standard deviations."""
-    return {'rank': sight.rank, 'information': sight.window.information, 'blind': sight.blind, 'stddev': sight.stddev}
+    return {'rank': observed.rank, 'information': observed.window.information, 'blind': observed.blind,
+            'stddev': observed.stddev}
 
 
-def show_machine(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], better: dict[str, PayloadSight],
-                 where: str) -> None:
+def show_machine(machine: Machine, motion: StateObservability, payload: dict[str, PayloadObservability],
+                 better: dict[str, PayloadObservability], where: str) -> None:
     """The motion in a sentence or two, the payload in a line for each set of poses, and what would help."""
     blind = '; '.join(f'{words} ({count} of {len(motion.windows)} places)' for words, count in motion.blind.items())
     typer.echo(f'{machine.name}, motion: {motion.verdict}' + (f': not seen: {blind}' if blind else ''))
@@ -260,22 +263,23 @@ def show_machine(machine: Machine, motion: Sight, payload: dict[str, PayloadSigh
         typer.echo('payload: not seen: of no cylinder are all pressures among the sensors')
     else:
         typer.echo('payload, mass and centre by the pressures, positions known; poses of')
-    for label, sight in payload.items():
-        rest = f'; not: {"; ".join(sight.blind)}' if sight.blind else f', after a sample a pose to {_stddev(sight)}'
-        typer.echo(f'  {label}: {sight.rank} of {len(sight.stddev)} directions seen{rest}')
+    for label, observed in payload.items():
+        rest = f'; not: {"; ".join(observed.blind)}' if observed.blind else (
+            f', after a sample a pose to {_stddev(observed)}')
+        typer.echo(f'  {label}: {observed.rank} of {len(observed.stddev)} directions seen{rest}')
     for line in advice(payload):
         typer.echo(line)
-    for names, sight in better.items():
-        more = sight.rank - (payload[list(payload)[-1]].rank if payload else 0)
-        typer.echo(f'with {names}, over {where}: {sight.rank} seen, {more or "no"} more')
+    for names, observed in better.items():
+        more = observed.rank - (payload[list(payload)[-1]].rank if payload else 0)
+        typer.echo(f'with {names}, over {where}: {observed.rank} seen, {more or "no"} more')
 
 
-def advice(payload: dict[str, PayloadSight]) -> list[str]:
+def advice(payload: dict[str, PayloadObservability]) -> list[str]:
     """Which motions see more than the start does, and what no motion sees."""
     if START not in payload or len(payload) == 1:
         return []
     start, still, moving = payload[START].rank, payload[ALL], payload[MOVING]
-    helping = [label for label, sight in payload.items() if label.endswith(' alone') and sight.rank > start]
+    helping = [label for label, observed in payload.items() if label.endswith(' alone') and observed.rank > start]
     lines = [f'more than at the start is seen by moving {", ".join(label.removesuffix(" alone") for label in helping)}'
              if helping else 'no coordinate moved alone shows more than the start does']
     if still.blind:
@@ -285,12 +289,12 @@ def advice(payload: dict[str, PayloadSight]) -> list[str]:
     return lines
 
 
-def _stddev(sight: PayloadSight) -> str:
+def _stddev(observed: PayloadObservability) -> str:
     """Of mass and centre, 1 sigma."""
-    return f'{number(float(sight.stddev[0]))} kg and {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
+    return f'{number(float(observed.stddev[0]))} kg and {", ".join(number(float(v)) for v in observed.stddev[1:])} m'
 
 
-def _helper(motion: Sight) -> str:
+def _helper(motion: StateObservability) -> str:
     if not motion.helpers:
         return 'the machine has no other sensor that would help'
     name, least = next(iter(motion.helpers.items()))

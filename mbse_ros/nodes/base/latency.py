@@ -30,7 +30,7 @@ class Latency:
         if len(self._ages) < MOST:
             self._ages.append(age)
 
-    def judged(self, budget: float) -> str:
+    def warning(self, budget: float) -> str:
         """What is wrong with the ages since the last look, '' where nothing; ``budget``, s, 0: none."""
         ages, self._ages = sorted(self._ages), []
         self._last = (ages[len(ages) // 2], ages[ceil(SHARE * len(ages)) - 1]) if ages else None

@@ -109,7 +109,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
     def process_trouble(self) -> tuple[bytes, str]:
         """What is wrong with the process, for its diagnostics."""
         refused = self.real_time.refused if self.real_time is not None else ''
-        late = self.latency.judged(getattr(self.settings, 'latency_budget', 0.0))
+        late = self.latency.warning(getattr(self.settings, 'latency_budget', 0.0))
         return (WARN, '; '.join(filter(None, (refused, late)))) if refused or late else (OK, '')
 
     def build(self, machine: M) -> None:

@@ -78,7 +78,7 @@ class Inbox(Generic[R]):
 
     def accept(self, record: R) -> R | None:
         """A record in its order, None where it must not be used."""
-        bad, odd = self._judge(record)
+        bad, odd = self._classify(record)
         if bad:
             self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
             return None
@@ -93,7 +93,7 @@ class Inbox(Generic[R]):
         self.dropped += 1
         self._warnings(kind, text)
 
-    def _judge(self, record: R) -> tuple[str, str]:
+    def _classify(self, record: R) -> tuple[str, str]:
         """Why a record must not be used, and why the stage has to start again with it; '' where neither is so."""
         if self._last is None:
             return '', ''

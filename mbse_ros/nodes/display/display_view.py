@@ -13,7 +13,7 @@ from ...machine.hanging import down
 from ...scale.scale_file import ScaleFile
 from ...scale.whereabouts import radius_origin
 from ...streams.records import StateEstimate
-from ..inputs.ghost import MeasuredPosition
+from ..inputs.measured_pose import MeasuredPosition
 
 
 class SideView:

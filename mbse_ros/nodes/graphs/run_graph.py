@@ -19,20 +19,20 @@ from typing import Any
 from ...errors import MbseError
 from .dds import dds_profile
 from .machine_graph import Graph, Process
-from .spare import order
+from .warm_standby import node_line
 
 POLL = 0.05
 RESPAWN_DELAY = 0.1     # s; twice as long each time a process lives less than STEADY
 LONGEST_DELAY = 16.0
 STEADY = 15.0           # s
-SPARE_AFTER = 10.0      # s in which the nodes that start need the processor, until a process waits for the next one
-NEXT_SPARE = 3.0        # s after that one has become a node
+STANDBY_AFTER = 10.0    # s in which the nodes that start need the processor, until a process waits for the next one
+NEXT_STANDBY = 3.0      # s after that one has become a node
 DRAIN = 1.0             # s that the others get for the last messages after the end of a final process, by ROS launch
 LEAVE = 60.0            # s that each of them gets by ours, where one after the other does what it still has to do
 # The second signal stops what a node still does with what has come. SIGINT: a traceback while Python still imports.
 ESCALATION = ((signal.SIGTERM, 4.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 5.0))
-BOUND = Path(__file__).with_name('bound.py')
-SPARE = 'mbse_ros.nodes.graphs.spare'
+PARENT_DEATH = Path(__file__).with_name('parent_death.py')
+STANDBY = 'mbse_ros.nodes.graphs.warm_standby'
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
 
 
@@ -74,14 +74,14 @@ def check_ros(graph: Graph) -> None:
                             'which makes its own environment')
 
 
-def bound(process: Process) -> list[str]:
+def with_parent(process: Process) -> list[str]:
     """Words before a command of a process that shall end with this one, even where this one is killed.
 
     The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may
     be in a function that no signal reaches.
     """
     number = death_signal(process)
-    return [sys.executable, '-I', '-S', str(BOUND), str(os.getpid()), str(number)] if number else []
+    return [sys.executable, '-I', '-S', str(PARENT_DEATH), str(os.getpid()), str(number)] if number else []
 
 
 def death_signal(process: Process) -> int:
@@ -133,8 +133,8 @@ class RunningGraph:
         self._delay = dict.fromkeys(self._processes, RESPAWN_DELAY)
         self._readers: list[threading.Thread] = []
         self._ours = any(process.package == 'mbse_ros' and process.respawn for process in graph.processes)
-        self._spare: subprocess.Popen[str] | None = None
-        self._spare_due = time.monotonic() + SPARE_AFTER
+        self._standby: subprocess.Popen[str] | None = None
+        self._standby_due = time.monotonic() + STANDBY_AFTER
         self._leaving: list[tuple[str, float]] | None = None    # processes that end, the first one by this time, s
 
     def start(self) -> None:
@@ -154,19 +154,19 @@ class RunningGraph:
             if time.monotonic() >= due:
                 del self._due[name]
                 self._launch(name)
-        if self._spare is not None and self._spare.poll() is not None:
-            self._spare, self._spare_due = None, time.monotonic() + SPARE_AFTER
-        if self._ours and self._spare is None and not self._due and time.monotonic() >= self._spare_due:
-            self._spare = self._started([*bound(Process('spare', 'spare')), sys.executable, '-m', SPARE],
-                                        stdin=subprocess.PIPE)
+        if self._standby is not None and self._standby.poll() is not None:
+            self._standby, self._standby_due = None, time.monotonic() + STANDBY_AFTER
+        if self._ours and self._standby is None and not self._due and time.monotonic() >= self._standby_due:
+            self._standby = self._started([*with_parent(Process('standby', 'standby')), sys.executable, '-m', STANDBY],
+                                          stdin=subprocess.PIPE)
         return bool(self.children or self._due)
 
     def stop(self) -> None:
         """End all processes: SIGTERM, and SIGKILL for those that do not heed it."""
         self._due.clear()
-        if self._spare is not None:
-            self._spare.kill()
-            self._spare.communicate()
+        if self._standby is not None:
+            self._standby.kill()
+            self._standby.communicate()
         for number, patience in ESCALATION:
             for child in self.children.values():
                 if child.poll() is None:
@@ -179,13 +179,14 @@ class RunningGraph:
                 break
             self._say('up', f'{number.name} was not enough for {", ".join(late)}')
         for name, child in self.children.items():
-            self._judge(name, 0 if child.returncode == -signal.SIGTERM else child.returncode)   # before it listened
+            early = child.returncode == -signal.SIGTERM      # before it listened
+            self._note_status(name, 0 if early else child.returncode)
         self.children.clear()
         for reader in self._readers:
             reader.join(timeout=2.0)
 
     def _launch(self, name: str) -> None:
-        child = self._from_spare(name) or self._started([*bound(self._processes[name]), *self._commands[name]])
+        child = self._from_standby(name) or self._started([*with_parent(self._processes[name]), *self._commands[name]])
         self.children[name], self._born[name] = child, time.monotonic()
         self._commands[name] = command(self._processes[name].once_more())
         reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
@@ -197,20 +198,20 @@ class RunningGraph:
         return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
                                 env=self._environment, start_new_session=True, **more)
 
-    def _from_spare(self, name: str) -> subprocess.Popen[str] | None:
+    def _from_standby(self, name: str) -> subprocess.Popen[str] | None:
         """The process that waits, as this node; None where none does."""
-        process, spare = self._processes[name], self._spare
-        if spare is None or spare.stdin is None or spare.poll() is not None or process.package != 'mbse_ros':
+        process, standby = self._processes[name], self._standby
+        if standby is None or standby.stdin is None or standby.poll() is not None or process.package != 'mbse_ros':
             return None
-        self._spare, self._spare_due = None, time.monotonic() + NEXT_SPARE
+        self._standby, self._standby_due = None, time.monotonic() + NEXT_STANDBY
         _, _, module, *arguments = self._commands[name]
         try:
-            spare.stdin.write(order(module, arguments, death_signal(process)))
-            spare.stdin.close()
+            standby.stdin.write(node_line(module, arguments, death_signal(process)))
+            standby.stdin.close()
         except OSError:     # somebody has just killed it
-            spare.wait()
+            standby.wait()
             return None
-        return spare
+        return standby
 
     def _forward(self, name: str, child: subprocess.Popen[str]) -> None:
         for line in child.stdout or ():
@@ -227,7 +228,7 @@ class RunningGraph:
         how = 'ended' if code == 0 else f'exit status {code}' if code > 0 else f'killed by {signal.Signals(-code).name}'
         if process.final:
             self._say('up', f'{name} {how}: the graph is over')
-            self._judge(name, code)
+            self._note_status(name, code)
             self._leaving = [(other.name, 0.0) for other in self._processes.values()
                              if other.name in self.children and other.package == 'mbse_ros']
             return self._leave()
@@ -239,7 +240,7 @@ class RunningGraph:
             self._due[name] = time.monotonic() + delay
             return True
         self._say('up', f'{name} {how}; the graph continues without it')
-        self._judge(name, code)
+        self._note_status(name, code)
         return True
 
     def _leave(self) -> bool:
@@ -255,7 +256,7 @@ class RunningGraph:
             return True
         return False
 
-    def _judge(self, name: str, code: int | None) -> None:
+    def _note_status(self, name: str, code: int | None) -> None:
         if code != 0:
             self.status = 1
 

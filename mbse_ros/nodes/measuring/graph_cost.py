@@ -46,14 +46,14 @@ Sets = dict[str, np.ndarray]    # 'topic type' -> bytes of its messages (sets, s
 
 @dataclass(frozen=True)
 class GraphCost:
-    """One run: instants ``due`` and those that the feeder ``sent`` in time, its delay (99 %), what came of it.
+    """One run: instants ``due`` and those that the publisher ``sent`` in time, its delay (99 %), what came of it.
 
     ``latency_ms``: from the stamp to the arrival; ``share``: of a core, by process.
     """
 
     due: int
     sent: int
-    feeder_late_ms: float
+    publisher_late_ms: float
     lost: int
     latency_ms: np.ndarray
     share: dict[str, float]
@@ -129,10 +129,10 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
     with TemporaryDirectory() as folder:
         file = Path(folder) / 'sets.npz'
         np.savez(file, **sets)      # type: ignore[arg-type]  # no set is called allow_pickle
-        feeder = Process('measuring.feeder', 'feeder', SPACE, arguments=(
+        publisher = Process('measuring.publisher', 'publisher', SPACE, arguments=(
             str(file), str(rate), str(round(rate * WARM_UP)), f'/{SPACE}/{output}'))
         arrivals = Arrivals(output, kind, SPACE)
-        run = _Measurement(processes, feeder, arrivals)
+        run = _Measurement(processes, publisher, arrivals)
         try:
             return run.result(rate, len(next(iter(sets.values()))))
         finally:
@@ -143,23 +143,23 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
 class _Measurement:
     """The processes of a measurement, and what they say."""
 
-    def __init__(self, processes: Iterable[Process], feeder: Process, arrivals: Arrivals) -> None:
+    def __init__(self, processes: Iterable[Process], publisher: Process, arrivals: Arrivals) -> None:
         self._names = [process.name for process in processes]
         self._log: list[str] = []
         self._arrivals = arrivals
-        self._fed: dict[str, Any] = {}
-        self._running = RunningGraph(Graph((*processes, feeder)), self._hear)
+        self._published: dict[str, Any] = {}
+        self._running = RunningGraph(Graph((*processes, publisher)), self._hear)
         self.stop = self._running.stop
         self._running.start()
 
     def result(self, rate: int, sets: int) -> GraphCost:
         """What came of so many sets; raises MbseError."""
-        self._until(lambda: 'begin_ns' in self._fed, START, 'the graph to be ready')
-        begin, period, first = self._fed['begin_ns'], SECOND // rate, round(rate * WARM_UP)
+        self._until(lambda: 'begin_ns' in self._published, START, 'the graph to be ready')
+        begin, period, first = self._published['begin_ns'], SECOND // rate, round(rate * WARM_UP)
         due = [begin + number * period for number in range(first, sets)]
         before = self._used_at(due[0])
         after = self._used_at(due[-1] + period)
-        self._until(lambda: 'due' in self._fed, START, 'the feeder')
+        self._until(lambda: 'due' in self._published, START, 'the publisher')
         found, newest, quiet = self._arrivals.found, 0, time.monotonic()
         while due[-1] not in found and time.monotonic() < quiet + QUIET:
             self._step()
@@ -169,7 +169,8 @@ class _Measurement:
         if not latency.size:
             raise MbseError(self._explained('nothing came out of the graph'))
         seconds = after.pop('') - before.pop('')
-        return GraphCost(self._fed['due'], self._fed['sent'], self._fed['late_ms'], len(due) - latency.size, latency,
+        return GraphCost(self._published['due'], self._published['sent'], self._published['late_ms'],
+                         len(due) - latency.size, latency,
                          {name: (after[name] - before[name]) / seconds for name in self._names})
 
     def _used_at(self, stamp_ns: int) -> dict[str, float]:
@@ -191,16 +192,16 @@ class _Measurement:
         self._running.step()
         ended = [name for name in self._names if name not in self._running.children]
         if self._running.status or ended:
-            raise MbseError(self._explained(f'{", ".join(ended) or "the feeder"} ended'))
+            raise MbseError(self._explained(f'{", ".join(ended) or "the publisher"} ended'))
 
     def _explained(self, what: str) -> str:
         return '\n'.join([what, *self._log[-TAIL:]])
 
     def _hear(self, line: str) -> None:
-        """A line of a process; those of JSON are the feeder's."""
+        """A line of a process; those of JSON are the publisher's."""
         name, _, text = line.partition('] ')
-        if name.strip() == '[feeder' and text.startswith('{'):
-            self._fed |= json.loads(text)
+        if name.strip() == '[publisher' and text.startswith('{'):
+            self._published |= json.loads(text)
         else:
             self._log.append(line)
 

@@ -111,7 +111,7 @@ class LoadEffects:
             self._margin.publish(packed_number(tip.margin))
         if self._has_reader(self._point) and np.isfinite(tip.zero_moment_point).all():
             self._point.publish(packed_point(stamp_ns, self._frame, tip.zero_moment_point))
-        report = judged(stamp_ns, tip, tuning.tipping_share)
+        report = status_of(stamp_ns, tip, tuning.tipping_share)
         self._diagnostics(report, LEVELS[report.status], lambda: {**values, **_tip_values(tip)})
         return None
 
@@ -128,7 +128,7 @@ class LoadEffects:
         return any(publisher.get_subscription_count() > 0 for publisher in publishers)
 
 
-def judged(stamp_ns: int, tip: TipOver, share: float) -> Report:
+def status_of(stamp_ns: int, tip: TipOver, share: float) -> Report:
     """A machine tips where its margin is none, and is near it with more than a share of the load that tips it."""
     edge = ' to '.join(f'({x:.2f}, {y:.2f})' for x, y in tip.edge)
     if not tip.margin > 0.0:

@@ -25,7 +25,7 @@ GREY, WHITE = (0.7, 0.7, 0.75), (1.0, 1.0, 1.0)
 ORANGE, BLUE, GREEN = (0.95, 0.55, 0.1), (0.25, 0.5, 0.9), (0.2, 0.7, 0.3)
 YELLOW, PALE, RED = (0.95, 0.9, 0.2), (0.75, 0.85, 0.95), (0.9, 0.15, 0.15)
 STEEL = 7850.0      # kg/m3: the payload is drawn as a steel ball of its mass
-GHOST = 0.35        # opacity of what is not the estimate, and of an estimate without trust
+TRANSLUCENT = 0.35  # opacity of what is not the estimate, and of an estimate without trust
 MEASURED, ESTIMATED = 'measured', 'estimated'       # namespaces
 TEXT = 1000                     # id of the text about an estimate
 COLUMNS, LONGEST = 44, 220      # characters of a line and of a text
@@ -49,8 +49,8 @@ class Canvas:
         self._shown: dict[tuple[str, int], Marker] = {}
         self._waiting: list[Marker] = []
 
-    def ghost(self, namespace: str, stamp_ns: int, lines: Mapping[str, np.ndarray], frame: str, width: float,
-              colour: Colour, opacity: float) -> None:
+    def draw_measured(self, namespace: str, stamp_ns: int, lines: Mapping[str, np.ndarray], frame: str, width: float,
+                      colour: Colour, opacity: float) -> None:
         """What is to be compared with the estimate of the same stamp, which comes next: they go out as one message."""
         self._waiting += self._lines(namespace, stamp_ns, lines, frame, 1.6 * width, colour, colour, opacity)
 
@@ -67,7 +67,7 @@ class Canvas:
             points = [point for line in lines.values() for point in line]
             text = [self._text(stamp_ns, frame, status_text(status, reason), points)]
         drawn = self._lines(ESTIMATED, stamp_ns, lines, frame, width, *COLOURS.get(status, colours),
-                            GHOST if status is ObserverStatus.LOST else 1.0)
+                            TRANSLUCENT if status is ObserverStatus.LOST else 1.0)
         waiting, self._waiting = self._waiting, []
         self._publish([*waiting, *drawn, *text, *others], self._silence.lifetime)
 
@@ -91,7 +91,7 @@ class Canvas:
         kept, gone = [], []
         for marker in self._shown.values():
             if marker.ns == ESTIMATED and marker.id != TEXT:
-                marker.color = _colour(GREY, GHOST)
+                marker.color = _colour(GREY, TRANSLUCENT)
                 kept.append(marker)
             elif marker.id != TEXT:
                 gone.append(_removed(marker, marker.header))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...calibration.balance import CalibrationBalance
 from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, fit, left_out, weighed
-from ...calibration.tells import TIED, UNKNOWN, advice, cannot_tell
+from ...calibration.identifiability import CORRELATED, UNKNOWN, advice, cannot_tell
 from ...calibration.windows import WINDOW, windows_of
 from ...errors import DescriptionError, SettingError
 from ...machine import Machine
@@ -185,7 +185,8 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
 
 def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, ...]:
     """Numbers whose errors go with that of number k, the closest first."""
-    return tuple(names[j] for j in np.argsort(-np.abs(correlation[k])) if j != k and abs(correlation[k, j]) > TIED)
+    return tuple(names[j] for j in np.argsort(-np.abs(correlation[k]))
+                 if j != k and abs(correlation[k, j]) > CORRELATED)
 
 
 def _loads_alone(problem: CalibrationProblem, size: int) -> np.ndarray:

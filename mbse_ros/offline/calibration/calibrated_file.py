@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...calibration.free import freed
-from ...calibration.tells import LEARNT
+from ...calibration.identifiability import LEARNT
 from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_section
 from ...description.load import known_machines, parse_mechanism

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
 from ...calibration.fit import KnownLoad
-from ...calibration.tells import UNKNOWN
+from ...calibration.identifiability import UNKNOWN
 from ...calibration.windows import Samples
 from ...description.load import known_machines
 from ...description.model import MechanismDescription

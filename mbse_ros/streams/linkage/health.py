@@ -9,7 +9,7 @@ import numpy as np
 
 from ...compiled import Kernel
 from ...estimators.filters.parts.linearised import linearised_function
-from ...estimators.sight.information import observability
+from ...estimators.observability.information import observability
 from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
 from ..records import Health
 from .engine import Engine

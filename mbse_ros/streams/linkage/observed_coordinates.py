@@ -8,7 +8,7 @@ from collections.abc import Collection
 import numpy as np
 
 from ...compiled import Kernel
-from ...estimators.filters.analysis.sight import ACCELERATION, POSITION, VELOCITY
+from ...estimators.filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
 from ...estimators.filters.parts.problem import Problem
 
 PLACES = 'encoder', 'inclinometer', 'distance', 'position'      # kinds whose samples are functions of the pose

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns into another command that ends with its parent: `python bound.py PARENT SIGNAL command...`.
+"""Turns into another command that ends with its parent: `python parent_death.py PARENT SIGNAL command...`.
 
 A parent that is killed cannot stop its children; Linux sends them the signal instead (PR_SET_PDEATHSIG, which an exec
 keeps). A file to be run, with nothing of the package in it: it stands before every node and must start at once.

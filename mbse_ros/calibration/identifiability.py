@@ -14,15 +14,15 @@ from .plan import CandidateMotion, Planner, choose
 
 UNKNOWN = 'unknown'         # begins the name of an unknown load
 LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
-TIED = 0.9          # correlation from which two numbers cannot be distinguished
+CORRELATED = 0.9    # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
 HELPS = 3           # pieces of advice
-WORTH = 0.2         # nats that a motion must add to be advised
+LEAST_GAIN = 0.2    # nats that a motion must add to be advised
 BLIND = 1e-9        # of the information of the prior: nothing depends on the number
 
 
 def cannot_tell(balance: CalibrationBalance, fit: CalibrationFit, before: np.ndarray, after: np.ndarray,
-                correlation: np.ndarray) -> list[str]:
+                   correlation: np.ndarray) -> list[str]:
     """One line for each thing that the bags do not tell; deviations (k,) and correlation (k, k) of the numbers."""
     lines = _of_motion(balance, fit.logs) + _of_loads(fit.logs)
     names = balance.machine.parameters.names
@@ -34,7 +34,7 @@ def cannot_tell(balance: CalibrationBalance, fit: CalibrationFit, before: np.nda
               'left): it keeps its prior' for k in kept if k not in blind]
     for i in range(len(names)):
         lines += [f'{names[i]} and {names[j]} cannot be distinguished (correlation {correlation[i, j]:+.2f}): only '
-                  'what they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
+                  'what they do together is known' for j in range(i) if abs(correlation[i, j]) > CORRELATED]
     return lines
 
 
@@ -113,7 +113,7 @@ def advice(balance: CalibrationBalance, fit: CalibrationFit) -> list[str]:
     chosen, _ = choose([[item] for item in planner.candidates(loads)], covariance, 0, HELPS)
     for group in chosen:
         item, = group
-        if item.gain(covariance) < WORTH:
+        if item.gain(covariance) < LEAST_GAIN:
             break
         lines.append(in_words(planner, item, covariance))
         covariance = item.after(covariance)

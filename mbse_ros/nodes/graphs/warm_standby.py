@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that has imported what the nodes import, and waits to become one of them.
+"""A process that has imported what the nodes import, and waits to become one of them: a warm standby.
 
-Of the two seconds until a node that died works again, imports take three quarters; on a busy computer of ten. The
-order is a line of JSON on stdin: module, arguments, the signal that comes with the parent's death (0: none). Where
+Of the two seconds until a node that died works again, imports take three quarters; on a busy computer of ten. It
+reads a line of JSON on stdin: module, arguments, the signal that comes with the parent's death (0: none). Where
 stdin ends without one the process is needed no more.
 """
 
@@ -14,16 +14,16 @@ import os
 import sys
 from importlib import import_module
 
-from .bound import PR_SET_PDEATHSIG
 from .catalogue import NODES
 from .machine_graph import COMPOSED
+from .parent_death import PR_SET_PDEATHSIG
 
 PR_SET_NAME = 15
 FIRST = ('machine_nodes', 'observer_node', 'payload_node', 'visualization_node', 'interpolation_node', 'recorder_node')
 
 
-def order(module: str, arguments: list[str], signal: int) -> str:
-    """The line that makes a spare process a node."""
+def node_line(module: str, arguments: list[str], signal: int) -> str:
+    """The line that makes a waiting process a node."""
     return json.dumps([module, arguments, signal]) + '\n'
 
 

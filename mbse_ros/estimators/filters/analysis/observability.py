@@ -11,7 +11,7 @@ import numpy as np
 from ....compiled import Kernel
 from ....dynamics.model import Model
 from ....errors import SettingError
-from ...sight.information import BLIND, InformationWindow, observability
+from ...observability.information import BLIND, InformationWindow, observability
 from ..parts.linearised import Linearised, linearised
 from ..parts.problem import Problem, problem
 
@@ -30,7 +30,7 @@ class SampledMotion:
 
 
 @dataclass(frozen=True)
-class Sight:
+class StateObservability:
     """``windows`` along the motion for a transition ``model`` (``linearised.MODELS``); ``names`` and ``prior`` (l,) of
     the state; ``helpers``: least information (median over the windows) with each further sensor, best first."""
 
@@ -66,9 +66,9 @@ class Sight:
         return found
 
 
-def sights(model: Model, sensors: Sequence[str], motion: SampledMotion, kinds: Sequence[str],
-           window: float) -> list[Sight]:
-    """Sight with each transition model of ``kinds`` over windows of so many seconds. Raises SettingError."""
+def state_observability(model: Model, sensors: Sequence[str], motion: SampledMotion, kinds: Sequence[str],
+                        window: float) -> list[StateObservability]:
+    """Observability with each transition model of ``kinds`` over windows of so many seconds. Raises SettingError."""
     if not model.degrees_of_freedom:
         raise SettingError('mechanism', model.description.name, 'a mechanism with degrees of freedom left to estimate')
     everything = [*sensors, *(name for name in model.description.mechanical_sensors if name not in sensors)]
@@ -76,8 +76,8 @@ def sights(model: Model, sensors: Sequence[str], motion: SampledMotion, kinds: S
     zd, u = motion.qd[:, of.z], np.zeros((len(motion.t), of.system.u.numel() - of.g))
     length = max(2, int(round(window / motion.dt)))
     prior = prior_of(of, motion)
-    return [_sight(of, linearised(of, motion.q, zd, u, motion.t, motion.dt, kind), kind, sensors, everything, length,
-                   prior) for kind in kinds]
+    return [_analysed(of, linearised(of, motion.q, zd, u, motion.t, motion.dt, kind), kind, sensors, everything, length,
+                      prior) for kind in kinds]
 
 
 def prior_of(of: Problem, motion: SampledMotion) -> np.ndarray:
@@ -90,8 +90,8 @@ def prior_of(of: Problem, motion: SampledMotion) -> np.ndarray:
                            ACCELERATION * np.sqrt(np.diag(np.linalg.inv(lift)) / np.diag(lift))])
 
 
-def _sight(of: Problem, found: Linearised, kind: str, sensors: Sequence[str], everything: Sequence[str], window: int,
-           prior: np.ndarray) -> Sight:
+def _analysed(of: Problem, found: Linearised, kind: str, sensors: Sequence[str], everything: Sequence[str], window: int,
+              prior: np.ndarray) -> StateObservability:
     owners = [channel.partition('.')[0] for channel in of.channels]
     prior = prior[:len(found.names)]
 
@@ -101,7 +101,7 @@ def _sight(of: Problem, found: Linearised, kind: str, sensors: Sequence[str], ev
 
     helpers = {name: least_information(windows([*sensors, name])) for name in everything if name not in sensors}
     ordered = dict(sorted(helpers.items(), key=lambda item: -item[1]))
-    return Sight(kind, found.names, prior, windows(sensors), ordered)
+    return StateObservability(kind, found.names, prior, windows(sensors), ordered)
 
 
 def least_information(windows: Sequence[InformationWindow]) -> float:

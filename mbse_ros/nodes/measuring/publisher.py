@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes serialized messages at a rate, a set of them each time, stamped with the instant at which they are due.
 
-    python -m mbse_ros.nodes.measuring.feeder FILE RATE WARM_UP READY...
+    python -m mbse_ros.nodes.measuring.publisher FILE RATE WARM_UP READY...
 
 FILE (.npz) has for each topic and type, as `topic type`, an array of bytes (sets, size of a message that begins with a
 header). READY are topics that must have a publisher and a subscriber before the first set goes out. What it says are
@@ -42,7 +42,7 @@ def main() -> None:
     """Wait for the readers, publish, say what came of it."""
     file, rate, warm_up, *ready = remove_ros_args(sys.argv)[1:]
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node = Node('feeder')
+    node = Node('publisher')
     with np.load(file) as arrays:
         inputs = {name: arrays[name] for name in arrays.files}
     publishers = [node.create_publisher(message_class(name.split()[1]), name.split()[0], OUTPUT) for name in inputs]
@@ -54,13 +54,13 @@ def main() -> None:
     time.sleep(SETTLE)
     gc.collect()
     gc.disable()
-    print(json.dumps(fed(sets, float(rate), int(warm_up))), flush=True)
+    print(json.dumps(published(sets, float(rate), int(warm_up))), flush=True)
     farewell(publishers)
     sys.stdout.flush()
     os._exit(0)     # as in _run: the end of the interpreter may hang in the middleware
 
 
-def fed(sets: Sequence[_Set], rate: float, warm_up: int) -> dict[str, float]:
+def published(sets: Sequence[_Set], rate: float, warm_up: int) -> dict[str, float]:
     """Publish them; what came of it."""
     period = round(SECOND / rate)
     origin_ns, begin = time.time_ns() + round(SOON * SECOND), time.monotonic_ns() + round(SOON * SECOND)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ...machine import Machine
-from ..filters.analysis.sight import ACCELERATION, POSITION, VELOCITY, Sight, least_information
+from ..filters.analysis.observability import ACCELERATION, POSITION, VELOCITY, StateObservability, least_information
 from ..hydraulic_sensors import measurements
 from ..hydraulic_state import state_names
 from .information import InformationWindow, observability
@@ -18,9 +18,9 @@ from .machine_poses import Poses
 STEP = 0.01     # s between two samples of a sensor at a pose
 
 
-def machine_sight(machine: Machine, sensors: Sequence[str], poses: Poses, window: float) -> Sight:
-    """Sight of positions, velocities and accelerations, the last as constant over ``window``, s: around each pose, or
-    along a motion. Pressures see none of them."""
+def machine_observability(machine: Machine, sensors: Sequence[str], poses: Poses, window: float) -> StateObservability:
+    """Observability of positions, velocities and accelerations, the last as constant over ``window``, s: around each
+    pose, or along a motion. Pressures see none of them."""
     g, dt = len(machine.coordinates), poses.dt or STEP
     length = max(2, int(round(window / dt)))
     H, stddev = sensor_slopes(machine, poses)
@@ -38,7 +38,8 @@ def machine_sight(machine: Machine, sensors: Sequence[str], poses: Poses, window
 
     others = {name: least_information(windows([*sensors, name])) for name in sorted(moves - set(sensors))}
     names = tuple(f'{kind}{name}' for kind in ('', 'velocity of ', 'acceleration of ') for name in machine.coordinates)
-    return Sight('motion', names, prior, windows(sensors), dict(sorted(others.items(), key=lambda item: -item[1])))
+    return StateObservability('motion', names, prior, windows(sensors),
+                              dict(sorted(others.items(), key=lambda item: -item[1])))
 
 
 def sensor_slopes(machine: Machine, poses: Poses) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import SettingError
 from ...machine import Machine
 from ...machine.equations import by_cylinder, measured_equations
-from ..filters.analysis.sight import SHOWN, echelon
+from ..filters.analysis.observability import SHOWN, echelon
 from .information import InformationWindow, observability
 from .machine_poses import Poses
 
@@ -27,7 +27,7 @@ LEVER = 1.0     # m: how far the centre may be from the file's, for what is know
 
 
 @dataclass(frozen=True)
-class PayloadSight:
+class PayloadObservability:
     """What pressures say of ``pi`` over some poses: ``window.information`` (1 + d,) in units of what is known before,
     the largest mass and that by a lever of 1 m. ``stddev`` (1 + d,) of mass, kg, and centre, m, after one sample at
     each pose, NaN where they cannot be found; ``body``: in whose frame."""
@@ -52,8 +52,8 @@ class PayloadSight:
         return [_words(column, self.body) for column in echelon(self.window.blind).T]
 
 
-def payload_sight(machine: Machine, sensors: Sequence[str], poses: Poses) -> PayloadSight:
-    """Sight of the payload by these sensors over all poses together; positions are taken as known.
+def payload_observability(machine: Machine, sensors: Sequence[str], poses: Poses) -> PayloadObservability:
+    """Observability of the payload by these sensors over all poses together; positions are taken as known.
 
     An equation counts whose pressures are all measured. Raises SettingError where there is none, DescriptionError
     without a payload.
@@ -68,7 +68,7 @@ def payload_sight(machine: Machine, sensors: Sequence[str], poses: Poses) -> Pay
     if window.rank == size:
         root = prior[:, None] * window.directions / np.sqrt(window.information)
         stddev = np.linalg.norm(root, axis=1) / np.array([1.0, *(size - 1) * [nominal[0]]])
-    return PayloadSight(window, stddev, machine.payload_data.body)
+    return PayloadObservability(window, stddev, machine.payload_data.body)
 
 
 def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal: np.ndarray) -> np.ndarray:

@@ -59,7 +59,7 @@ def test_no_process_outlives_a_graph_that_is_killed():
 
 
 def test_it_is_not_even_started_once_its_parent_is_dead(tmp_path):
-    words = [sys.executable, '-I', '-S', str(room.BOUND), str(os.getpid()), '9']
+    words = [sys.executable, '-I', '-S', str(room.PARENT_DEATH), str(os.getpid()), '9']
     done = tmp_path / 'done'
     assert subprocess.run([*words, 'touch', str(done)]).returncode == 0 and done.exists()
     done.unlink()
@@ -68,5 +68,5 @@ def test_it_is_not_even_started_once_its_parent_is_dead(tmp_path):
 
 
 def test_a_recorder_may_close_its_bag():
-    numbers = [room.bound(Process(name, name))[-1] for name in ('observer_node', 'recorder_node')]
+    numbers = [room.with_parent(Process(name, name))[-1] for name in ('observer_node', 'recorder_node')]
     assert numbers == [str(int(signal.SIGKILL)), str(int(signal.SIGTERM))]
