@@ -19,11 +19,11 @@ DT = 0.01
 PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
 
 
-def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False):
+def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False, wanders=False):
     """Segments of DT; gives for how long, s, the mass did not count."""
     lost = 0
     for _ in range(round(seconds / DT)):
-        trust.take(DT, implausible, alarm, moved, contact, refused)
+        trust.take(DT, implausible, alarm, moved, contact, refused, wanders)
         lost += trust.lost
     return lost * DT
 
@@ -143,10 +143,10 @@ def mass(value, noise=1.0, half=5.0):
     return Mass(value, noise, half, value, value, 1, 'open', noise, 10)
 
 
-def wandering(speed, noise=1.0, half=5.0, difference=plain_difference):
-    """Whether a mass that moves with so many kg/s is found in 2 s of motion."""
+def wandering(speed, noise=1.0, half=5.0, difference=plain_difference, dt=DT):
+    """Whether a mass that moves with so many kg/s is found in 200 segments of motion."""
     drift = Drift(difference)
-    return any(drift.take(DT, mass(100.0 + speed * DT * k, noise, half), True, False) for k in range(200))
+    return any(drift.take(dt, mass(100.0 + speed * dt * k, noise, half), True, False) for k in range(200))
 
 
 def test_a_mass_that_moves_by_more_than_its_noise_wanders():
@@ -154,6 +154,14 @@ def test_a_mass_that_moves_by_more_than_its_noise_wanders():
     assert wandering(5.0) and wandering(-5.0) and not wandering(3.0)
     assert not wandering(5.0, noise=2.0) and not wandering(5.0, half=20.0)
     assert not wandering(5.0, difference=lambda new, old: (new.mass - old.mass, 3.0))       # another pose explains it
+
+
+def test_both_sides_of_a_mass_that_wanders():
+    """In half a second by 1.4 deviations of two masses, 1.98 kg, and half a half-width; by three masses."""
+    assert wandering(4.1, half=3.0, dt=0.1) and not wandering(3.8, half=3.0, dt=0.1)
+    assert wandering(20.5, half=20.0, dt=0.1) and not wandering(19.5, half=20.0, dt=0.1)
+    drift = Drift(plain_difference)
+    assert [drift.take(0.1, mass(100.0 + 50.0 * (k > 0)), True, False) for k in range(3)] == [False, False, True]
 
 
 def test_masses_before_another_load_are_not_compared():
@@ -220,5 +228,6 @@ def test_both_sides_of_each_time():
     assert after(wrong, calm(29.0), wrong).wanted == 4.0 and after(wrong, calm(31.0), wrong).wanted == 2.0
     assert not after(alarm(3.9)).lost and after(alarm(4.1)).lost
     assert not after(alarm(3.0), calm(1.0), alarm(1.4)).lost and after(alarm(3.0), calm(1.0), alarm(1.6)).lost
+    assert not after((3.9, {'wanders': True})).lost and after((4.1, {'wanders': True})).lost     # 1 + t / 2 > 3
     contact = DT, {'contact': True}
     assert not after(contact, calm(2.9), wrong).lost and after(contact, calm(3.1), wrong).lost
