@@ -48,7 +48,8 @@ TESTS = {
     'payload/load_log': 'payload_loads', 'payload/steps': 'payload_steps',
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_estimator',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
-        'channel_series', 'command_rules', 'force_fit', 'plausibility', 'sensor_rules', 'suspects', 'value_rules')},
+        'channel_series', 'force_fit', 'plausibility', 'sensor_rules', 'suspects', 'value_rules')},
+    'offline/checks/command_rules': 'offline_command_rules offline_plausibility',
     'offline/checks/findings': 'cli_parts', 'offline/checks/check_bag': 'cli_check_data',
     'offline/checks/remedies': 'offline_remedies offline_plausibility',
     'offline/checks/offset_rules': 'offline_time_rules', 'offline/checks/time_rules': 'offline_time_rules'}
