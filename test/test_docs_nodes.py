@@ -25,7 +25,7 @@ def test_the_table_of_faults_has_the_numbers_of_the_code():
     assert page == with_faults(page), 'run python -m mbse_ros.nodes.graphs.documents docs'
     table = page.split(FAULTS[0])[1].split(FAULTS[1])[0]
     assert re.findall(r'^\| `(\w+)` ', table, re.MULTILINE) == [fault.name for fault in Fault]
-    assert 'faster than 1.5 m/s' in table and 'for 1 s after a fault' in table and '{' not in table
+    assert '`fastest_piston`, 1.5 m/s' in table and 'for 1 s after a fault' in table and '{' not in table
 
 
 def test_a_fault_is_read_in_the_records_of_the_rooms_that_find_it():

@@ -9,17 +9,21 @@ import numpy as np
 import pytest
 from core_support import crane, cycle_run, feed
 
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.jumps import Jumps
+from mbse_ros.streams.limits import StateBounds
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+from mbse_ros.streams.stages import ObserverStage
 
 STROKE = 'position/lift'
 
 
-def taken(jumps: Jumps, *samples: float, dt: float = 0.01) -> list[bool]:
-    return [bool(jumps.take(k * dt, np.array([sample, 4e6, 3e6]))) for k, sample in enumerate(samples)]
+def taken(jumps: Jumps, *samples: float, dt: float = 0.01, settings: ObserverSettings = ObserverSettings()
+          ) -> list[bool]:
+    return [bool(jumps.take(k * dt, np.array([sample, 4e6, 3e6]), settings)) for k, sample in enumerate(samples)]
 
 
 def test_a_zero_that_slips_is_refused_until_it_slips_back() -> None:
@@ -58,6 +62,20 @@ def test_angles_have_a_limit_of_their_own() -> None:
             samples[place] = k * step
             found.append(jumps.take(0.01 * k, samples))
         assert found == [[], [place] if jumped else []]
+
+
+def test_how_fast_a_machine_may_be_is_a_setting() -> None:
+    """In samples and in states, which may exceed it by a tenth of what lies between its two ends."""
+    settings = ObserverSettings(fastest_piston=3.0, fastest_joint=9.0)
+    assert not taken(Jumps(crane()), 0.2, 0.228, settings=settings)[1] and taken(Jumps(crane()), 0.2, 0.228)[1]
+    assert taken(Jumps(crane()), 0.2, 0.235, settings=settings)[1]
+    for machine, name, at, ends in ((crane(), 'lift', 0.2, (3.55, 3.65)),
+                                    (load_machine('zx200_can'), 'arm_joint', 1.0, (10.7, 10.9))):
+        bounds = StateBounds(machine, (f'position/{name}', f'velocity/{name}'), settings)
+        assert [bool(bounds.broken(np.array([at, speed]), np.full(2, 1e-8))) for speed in ends] == [False, True]
+    stage = ObserverStage(crane())
+    stage.configure(settings)
+    assert stage._bounds.broken(np.array([0.2, 2.0, 0.0, 4e6, 3e6, 0.0, 0.0]), np.full(7, 1e-8)) is None
 
 
 @pytest.mark.parametrize('valve', ['orifice', 'unknown'])

@@ -114,7 +114,8 @@ def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
         'OFFSET': [item.offset for item in measured], 'GAIN': [item.gain for item in measured],
         'ZERO': [item.zero for item in measured], 'RANGE': machine.range, 'NUMBERS': p.mean,
         'GATES': [*gate_numbers(machine, of.payload), machine.payload_data.limits[0]],
-        'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients(), **_ends(machine)}
+        'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients(),
+        **_ends(machine, of.observer)}
     if machine.system.dependent:
         start = machine.model.start.q
         tables |= {'START_Z': start[machine.model.z], 'START_DEPENDENT': start[machine.system.dependent]}
@@ -136,7 +137,7 @@ def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Functio
     return found
 
 
-def _ends(machine: Machine) -> dict[str, np.ndarray]:
+def _ends(machine: Machine, settings: ObserverSettings) -> dict[str, np.ndarray]:
     """Of each channel the samples beyond which it measures nothing, and how fast it may move; 0: it may jump."""
     limits, count = Limits(machine), len(machine.channels)
     found = {name: np.full(count, value) for name, value in (
@@ -148,6 +149,6 @@ def _ends(machine: Machine) -> dict[str, np.ndarray]:
             found[low][place] = ends[0]
             if high:
                 found[high][place] = ends[1]
-    for place, speed, noise in Jumps(machine).limits:
+    for place, speed, noise in Jumps(machine).limits(settings):
         found['FASTEST'][place], found['NOISE'][place] = speed, noise
     return found

@@ -46,6 +46,9 @@ class ObserverSettings(Settings):
     constant_after: float = setting(1.0, 'A sensor whose value has not changed at all for so long, though by the '
                                          'estimate it must have by 5 standard deviations, is left out until it does',
                                     's', 0.01, 600.0)
+    fastest_piston: float = setting(1.5, 'No piston moves faster: from sample to sample it is a jump, in a state it '
+                                         'cannot be', 'm/s', 0.01, 100.0)
+    fastest_joint: float = setting(4.0, 'The same of all other coordinates, rad/s or m/s', '', 0.01, 1000.0)
     silent_after: float = setting(0.3, 'A pressure that has had no sample, nor a value interpolated between two, for '
                                        'longer takes its equation out of the weighing', 's', 0.01, 60.0)
     settle_time: float = setting(0.2, 'Time after a start in which the payload does not use the state; longer '

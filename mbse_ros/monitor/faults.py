@@ -94,9 +94,10 @@ KINDS = {
     Fault.JUMPED: Kind(
         'jumped', 'a position faster than any machine from one sample to the next',
         f'{_REFUSED} until as much is jumped back',
-        'a piston faster than {streams.jumps.FASTEST} m/s, another coordinate faster than {streams.jumps.TURNS} rad/s, '
-        'by {streams.jumps.NOISE} standard deviations; of a mechanism: a step of {streams.linkage.watch.FARTHER} times '
-        'the changes around it, and {streams.linkage.watch.NOISE} standard deviations', (_STATE, _LINKAGE), True),
+        'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
+        '`fastest_joint`, {observer.fastest_joint} rad/s, by {streams.jumps.NOISE} standard deviations; of a '
+        'mechanism: a step of {streams.linkage.watch.FARTHER} times the changes around it, and '
+        '{streams.linkage.watch.NOISE} standard deviations', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,
         'a sample {streams.linkage.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
@@ -131,7 +132,7 @@ KINDS = {
     Fault.OUT_OF_RANGE: Kind(
         'where it cannot be', 'a coordinate is estimated where the machine cannot be',
         'loses the state, LOST: starts again',
-        'a position, a speed (up to {streams.jumps.FASTEST} m/s, {streams.jumps.TURNS} rad/s) or a pressure beyond its '
+        'a position, a speed ({observer.fastest_piston} m/s, {observer.fastest_joint} rad/s) or a pressure beyond its '
         'range by {streams.linkage.bounds.ROOM} of it; of speeds and pressures also by '
         '{streams.linkage.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
     Fault.VAGUE: Kind(

@@ -18,24 +18,21 @@ from ..machine import Machine
 from .linkage.channels import FINEST, common_step
 from .linkage.watch import FEWEST
 
-FASTEST = 1.5           # m/s of a piston
-TURNS = 4.0             # rad/s, or m/s, of any other coordinate
 NOISE = 8.0             # standard deviations of a sample
 
 
 class Jumps:
-    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, noise of each.
+    """Watches the channels of the positions of one machine.
 
     After each ``take``: ``back``, places of the channels that are believed again though nothing has jumped back, so
     that their coordinates start again; ``cut``, whether all that is measured is elsewhere at once.
     """
 
     def __init__(self, machine: Machine) -> None:
-        self.limits = [(k, (FASTEST if channel.name.partition('/')[2] in machine.cylinders else TURNS)
-                         * abs(channel.nominal[0]), NOISE * channel.sensor.noise)
-                        for k, channel in enumerate(machine.all_channels)
-                        if channel.kind == 'position' and not channel.sensor.wraps]
-        self._finest = {k: FINEST * noise / NOISE for k, _, noise in self.limits}
+        self._positions = [(k, channel.name.partition('/')[2] in machine.cylinders, abs(channel.nominal[0]),
+                            NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
+                           if channel.kind == 'position' and not channel.sensor.wraps]
+        self._finest = {k: FINEST * noise / NOISE for k, *_, noise in self._positions}
         self._pressures = [(k, NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
                            if channel.kind == 'pressure']
         self.reset()
@@ -53,6 +50,11 @@ class Jumps:
         self._step: dict[int, float] = {}                   # of quantised values; 0 of others
         self._owner: dict[int, int] = {}                    # whose values a channel sends, of sensors exchanged
 
+    def limits(self, settings: ObserverSettings = ObserverSettings()) -> list[tuple[int, float, float]]:
+        """Place of each channel, how fast its samples change at most, SI/s, and what is noise, SI."""
+        return [(k, (settings.fastest_piston if piston else settings.fastest_joint) * gain, noise)
+                for k, piston, gain, noise in self._positions]
+
     def take(self, t: float, samples: Sequence[float], settings: ObserverSettings = ObserverSettings(),
              constant: Sequence[bool] = ()) -> list[int]:
         """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s; ``constant``
@@ -60,7 +62,7 @@ class Jumps:
         self.back, self.cut = [], False
         leaps: dict[int, tuple[float, float, float]] = {}       # before, after, m or rad; what is no jump
         freed = []
-        for place, speed, noise in self.limits:
+        for place, speed, noise in self.limits(settings):
             sample = float(samples[place])
             if not isfinite(sample):
                 continue
@@ -108,7 +110,7 @@ class Jumps:
         """Whether several positions, and with the pressures half of all that is measured, have changed too fast."""
         changed = leaps + sum(abs(now - then) > noise for now, then, (_, noise) in zip(
             self._pressed, before, self._pressures))
-        return leaps > 1 and 2 * changed >= len(self.limits) + len(self._pressures)
+        return leaps > 1 and 2 * changed >= len(self._positions) + len(self._pressures)
 
     def _returned(self, leaps: dict[int, tuple[float, float, float]]) -> list[int]:
         """Of sensors that exchange their values with each other, those that now send their own again."""

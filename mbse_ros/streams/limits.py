@@ -14,7 +14,7 @@ from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..monitor.faults import Fault
-from .jumps import FASTEST, TURNS, Jumps
+from .jumps import Jumps
 from .linkage.bounds import DEEPEST, ROOM
 
 STOPS = 2.0             # times its weight, with which a load pulls that stops at once
@@ -51,14 +51,15 @@ class Limits:
 
 
 class StateBounds:
-    """Where a state of a machine, with entries ``names``, can be: positions in their ranges, speeds as of ``Jumps``,
+    """Where a state of a machine, with entries ``names``, can be: positions in their ranges, speeds by ``settings``,
     pressures from vacuum to ``highest_pressure``."""
 
-    def __init__(self, machine: Machine, names: tuple[str, ...]) -> None:
+    def __init__(self, machine: Machine, names: tuple[str, ...],
+                 settings: ObserverSettings = ObserverSettings()) -> None:
         self._names, self._machine = names, machine
         limits = {f'position/{name}': ends for name, ends in zip(machine.coordinates, machine.range.tolist())}
         for name in machine.coordinates:
-            fastest = FASTEST if name in machine.cylinders else TURNS
+            fastest = settings.fastest_piston if name in machine.cylinders else settings.fastest_joint
             limits[f'velocity/{name}'] = [-fastest, fastest]
         limits |= {f'pressure/{name}': [0.0, highest_pressure(machine)] for name in machine.volumes}
         self._ends = [(i, *limits[name]) for i, name in enumerate(names) if name in limits]

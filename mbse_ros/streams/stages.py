@@ -46,9 +46,8 @@ class ObserverStage:
                  backend: str = 'auto') -> None:
         self.machine, self._observer = machine, HydraulicObserver(machine, settings, backend)
         self._stddev = np.sqrt(variances(machine)).tolist()
-        self._bounds = StateBounds(machine, self._observer.names)
-        self._watch = NoiseWatch(machine.channels)
-        self._recovery = Recovery(machine, self._observer)
+        self._bounds = StateBounds(machine, self._observer.names, settings)
+        self._watch, self._recovery = NoiseWatch(machine.channels), Recovery(machine, self._observer)
         self._limits, self._faint = Limits(machine), Faint(machine)
         self.reset()
 
@@ -65,6 +64,7 @@ class ObserverStage:
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays."""
         self._observer.configure(settings)
+        self._bounds = StateBounds(self.machine, self._observer.names, settings)
 
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
@@ -154,7 +154,7 @@ class ObserverStage:
         Periods that are joined are looked at one by one, by the samples of the positions.
         """
         values, n, back, cut = segment.values, len(segment.values), [], -1
-        every = max(1, int(min((segment.repeats[k] for k, *_ in self._limits.jumps.limits), default=n)))
+        every = max(1, int(min((segment.repeats[k] for k, *_ in self._limits.jumps.limits()), default=n)))
         unusable: dict[Fault, set[int]] = {}
         for row in range((n - 1) % every, n, every):
             t = segment.stamp_ns * 1e-9 - (n - 1 - row) * segment.step_ns * 1e-9
