@@ -32,7 +32,7 @@ TESTS = {
     'streams/rates': 'streams_rates', 'streams/gaps': 'streams_gaps', 'streams/faint': 'streams_faint',
     'streams/recovery': 'streams_machine_recovery', 'streams/ages': 'streams_ages offline_time_rules',
     'streams/clocks': 'streams_clocks', 'streams/elapsed': 'streams_elapsed', 'streams/records': 'streams_rates',
-    'streams/stages': 'streams_stages streams_trust payload_loads', 'streams/rows': 'streams_regular',
+    'streams/stages': 'streams_stages machine_weighing', 'streams/rows': 'streams_regular',
     'streams/regular': 'streams_regular', 'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
     'streams/linkage/bounds': 'streams_limits streams_linkage_recovery',
@@ -48,9 +48,10 @@ TESTS = {
     'payload/load_log': 'payload_loads', 'payload/steps': 'payload_steps',
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_estimator',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
-        'channel_series', 'force_fit', 'plausibility', 'sensor_rules', 'suspects', 'value_rules')},
+        'channel_series', 'force_fit', 'sensor_rules', 'suspects', 'value_rules')},
+    'offline/checks/plausibility': 'offline_findings offline_plausibility',
     'offline/checks/command_rules': 'offline_command_rules offline_plausibility',
-    'offline/checks/findings': 'cli_parts', 'offline/checks/check_bag': 'cli_check_data',
+    'offline/checks/findings': 'offline_findings cli_parts', 'offline/checks/check_bag': 'cli_check_data',
     'offline/checks/remedies': 'offline_remedies offline_plausibility',
     'offline/checks/offset_rules': 'offline_time_rules', 'offline/checks/time_rules': 'offline_time_rules'}
 

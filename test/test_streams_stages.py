@@ -301,3 +301,14 @@ def test_two_cylinders_go_through_both_stages(tilt_rod: float, expected: Payload
         found = payload.process(state)
     assert state.status is ObserverStatus.OK and state.nis_dof == 6 and len(state.names) == 13
     assert found.status is expected and np.isnan(found.mass)
+
+
+def test_for_a_second_after_a_doubt_the_mass_is_held() -> None:
+    """As long as it takes until what the observer has learnt of the mass meanwhile is forgotten."""
+    stage, doubted = PayloadStage(crane()), 2_500_000_000
+    records = [stage.process(replace(o.state, status=ObserverStatus.COASTING, faults=Fault.REJECTED)
+                             if o.state.stamp_ns == doubted else o.state) for o in cycle_run('orifice').outputs]
+    after = {(p.stamp_ns - doubted) // 10_000_000: p for p in records if p.stamp_ns > doubted}
+    held = [k for k, p in after.items() if Fault.DOUBTED in p.faults]
+    assert held == list(range(1, 100)) and all(after[k].status is PayloadStatus.NO_DATA for k in held)
+    assert after[100].status is not PayloadStatus.NO_DATA
