@@ -128,7 +128,7 @@ class OwnModel:
             given[:s] = np.array(self.sense(truth, given, tuning)) + rng.normal(size=(s, runs)) * self.stddev[:, None]
             flat, y = (np.array(item) for item in self.step(flat, given, tuning))
             out = self.filter.outputs.arrays(y.T)
-            nis += np.sum(out['innovation'] ** 2 / out['spread'], axis=1)
+            nis += np.sum(out['innovation'] ** 2 / out['innovation_variance'], axis=1)
             e = np.array(self.error(truth, flat, given, tuning)).T
             nees.append(normalised(e, self._covariance(layout.arrays(flat.T)['P'])))
         return Consistency(np.mean(nees, axis=0), nees[-1], e.shape[1], nis / steps, s, steps)

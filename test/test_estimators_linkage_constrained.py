@@ -105,7 +105,7 @@ def test_covariance_stays_positive_over_a_long_run(estimator):
     places, values = independent(observer.problem), np.linalg.eigvalsh(found.covariance)
     assert values[0] > -1e-14 * values[-1]
     assert np.linalg.eigvalsh(found.covariance[np.ix_(places, places)])[0] > 0
-    assert np.all(found.spread > 0)
+    assert np.all(found.innovation_variance > 0)
 
 
 @BOTH
@@ -184,7 +184,7 @@ def test_constraints_are_no_measurement_of_z(estimator):
 def test_spread_of_innovations_is_that_along_the_constraints(estimator):
     """With sensors of dependent coordinates too: as the DEKF's, the slack takes no part in it."""
     found, plain = (estimates('four_bar', name, ('coupler_gyro',), 0.0916298)[0] for name in (estimator, 'DEKF'))
-    assert 0.9 < np.median(found.spread[400:] / plain.spread[400:]) < 1.1
+    assert 0.9 < np.median(found.innovation_variance[400:] / plain.innovation_variance[400:]) < 1.1
     assert 0.1 < found.nis[400:].mean() < 1.5
 
 

@@ -39,7 +39,7 @@ def estimates(mechanism: str, sensors: tuple[str, ...], estimator: str, density:
 def test_direct_equals_indirect(mechanism, sensors, kind, density):
     direct = estimates(mechanism, sensors, f'direct_{kind}', density)
     indirect = estimates(mechanism, sensors, f'errorEKF_{kind}', density)
-    for name in ('q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used'):
+    for name in ('q', 'qd', 'qdd', 'force', 'innovation', 'innovation_variance', 'used'):
         expected = getattr(indirect, name)
         np.testing.assert_allclose(getattr(direct, name), expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
     size = 2 * len(world(mechanism)[1].z)

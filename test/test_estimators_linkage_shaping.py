@@ -39,7 +39,7 @@ def run(truth, estimator, sensor, noises, measured, **options):
     observer = LinkageObserver(truth.model, estimator, (sensor,), noises, **options)
     observer.start(stddev=1e-2)
     found = observer.run(truth.motion.t[1:], measured)
-    white = (found.innovation / np.sqrt(found.spread))[200:, 0]
+    white = (found.innovation / np.sqrt(found.innovation_variance))[200:, 0]
     away = [np.sqrt(np.mean((values[:, truth.z] - true[1:, truth.z])[200:] ** 2))
             for values, true in ((found.q, truth.motion.q), (found.qdd, truth.motion.qdd))]
     return ljung_box(white), *away, found.nis[200:].mean()

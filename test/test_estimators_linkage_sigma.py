@@ -262,7 +262,7 @@ def test_covariance_stays_positive_over_many_steps(estimator, monkeypatch):
         found = observer.run(truth.motion.t[1:], measured)
         deviation = np.sqrt(np.diag(found.covariance))
         assert np.all(np.linalg.eigvalsh(found.covariance / np.outer(deviation, deviation)) > 0)
-        assert np.all(found.spread > 0)
+        assert np.all(found.innovation_variance > 0)
 
 
 # The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.

@@ -62,7 +62,7 @@ def test_a_noise_of_zero_stays(observer, log):
 
 def test_what_is_skipped_does_not_count(observer, log):
     run = run_of(observer, log)
-    parts = -0.5 * (np.log(run.spread) + run.innovation ** 2 / run.spread)[:, 0]
+    parts = -0.5 * (np.log(run.innovation_variance) + run.innovation ** 2 / run.innovation_variance)[:, 0]
     assert log_likelihood(run, 100) == pytest.approx(parts[100:].sum())
     with pytest.raises(SettingError, match='skip'):
         tune(observer, [log], {'acceleration': 1.0}, skip=DT * SAMPLES)
@@ -72,7 +72,7 @@ def test_a_missing_sample_does_not_count(observer, log):
     gone = log.measured.copy()
     gone[50:60] = np.nan
     run = run_of(observer, Log(log.t, gone, log.q, log.qd, log.stddev))
-    parts = -0.5 * (np.log(run.spread) + run.innovation ** 2 / run.spread)[:, 0]
+    parts = -0.5 * (np.log(run.innovation_variance) + run.innovation ** 2 / run.innovation_variance)[:, 0]
     assert log_likelihood(run) == pytest.approx(parts[:50].sum() + parts[60:].sum())
 
 

@@ -72,7 +72,7 @@ class OurFilter:
         before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
         if t[0] <= self._last:
             self._reset(before)
-        values = np.array([[np.nan if ends.refuses(i, value, spread) else value for i, (value, spread) in enumerate(
+        values = np.array([[np.nan if ends.refuses(i, value, stddev) else value for i, (value, stddev) in enumerate(
             zip(row, of.stddev.tolist()))] for row in measured.tolist()]) if ends.limited else measured
         runs: list[LinkageEstimates] = []
         said: list[Assessment] = []
@@ -110,7 +110,7 @@ class OurFilter:
         for k in range(clean, len(t)):
             now, o = float(t[k]), values[k].tolist()
             q, qd = run.q[k], run.qd[k]
-            self.monitor.take(now, q, qd, o, run.innovation[k].tolist(), run.spread[k].tolist(),
+            self.monitor.take(now, q, qd, o, run.innovation[k].tolist(), run.innovation_variance[k].tolist(),
                               (run.used[k] > 0.5).tolist(), of.stddev.tolist(), settings)
             assessment = self.monitor.assess(now, self.names, q, qd, covariances[k], o, threshold, settings)
             if assessment.broken:
@@ -133,8 +133,8 @@ class OurFilter:
         assert run.covariances is not None
         variance = np.diagonal(run.covariances, axis1=1, axis2=2)
         places = [k for k, name in enumerate(self.names) if name.startswith('position/')]
-        large = (run.innovation ** 2 > MISFIT * run.spread).mean(axis=0)
-        checked = run.spread[:, self.monitor.observed.places] < self.settings.lost_stddev ** 2
+        large = (run.innovation ** 2 > MISFIT * run.innovation_variance).mean(axis=0)
+        checked = run.innovation_variance[:, self.monitor.observed.places] < self.settings.lost_stddev ** 2
         return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and checked.all() and (
             variance[:, places] < self.settings.lost_stddev ** 2).all())
 
@@ -144,15 +144,15 @@ class OurFilter:
         q, qd = restart_pose(self.monitor, assessment, values, of.stddev, (run.q[-1], run.qd[-1]), t,
                              settings.lost_after)
         again = [of.model.independent[k] for k in assessment.again]
-        spread = start_stddev(self.names, settings, again)
-        of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents, True), t)
+        start = start_stddev(self.names, settings, again)
+        of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, self._tangents, True), t)
         self.monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],
                   said: Sequence[Assessment]) -> MotionEstimate:
         of, here = self.observer, np.isfinite(measured)
         columns = {name: np.concatenate([getattr(run, name) for run in runs]) for name in (
-            'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used', 'covariances')}
+            'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'innovation_variance', 'used', 'covariances')}
         unknown = self.monitor.bounds.unknown(self.names, self.settings.start_velocity) ** 2
         variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
         stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
@@ -164,5 +164,5 @@ class OurFilter:
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               np.where(here, columns['innovation'], np.nan),
-                              np.sqrt(np.maximum(columns['spread'], 0.0)), columns['used'] > 0.5,
+                              np.sqrt(np.maximum(columns['innovation_variance'], 0.0)), columns['used'] > 0.5,
                               status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings))

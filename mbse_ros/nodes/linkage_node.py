@@ -160,16 +160,16 @@ class LinkageNode(MechanismNode):
         s, stamp, model = self.settings, estimate.stamp_ns, self.machine
         places = {} if sampled is None else encoded(model, self.stage.channels, sampled.values)
         if len(places) == len(model.z):
-            self._draw_ghost(MEASURED, stamp, moved_to(model, places), GREY)
+            self._draw_measured(MEASURED, stamp, moved_to(model, places), GREY)
         true = (q for at, q in self._truths if 2 * abs(at - stamp) <= self.stage.step_ns)
-        self._draw_ghost('true', stamp, next(true, None), GREEN)
+        self._draw_measured('true', stamp, next(true, None), GREEN)
         if np.isfinite(estimate.q).all():
             self._canvas.estimate(stamp, self._outline.at(estimate.q), s.frame_id, self._width, estimate.status,
                                   estimate.reason, colours=(ORANGE, ORANGE))
         else:
             self._canvas.unknown(stamp, s.frame_id, estimate.status, estimate.reason)
 
-    def _draw_ghost(self, namespace: str, stamp_ns: int, q: np.ndarray | None, colour: Colour) -> None:
+    def _draw_measured(self, namespace: str, stamp_ns: int, q: np.ndarray | None, colour: Colour) -> None:
         if q is not None and np.isfinite(q).all():
             lines = self._outline.at(q)
             self._canvas.draw_measured(namespace, stamp_ns, lines, self.settings.frame_id, self._width, colour,

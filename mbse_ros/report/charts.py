@@ -134,7 +134,7 @@ def payload_chart(track: PayloadTrack) -> Chart:
     mass_limits = _robust_limits([track.low_passed, track.mass, track.lower, track.upper], 3, 97, extra=track.true)
     raw_limits = _robust_limits([track.raw, track.low_passed], 2, 98, extra=track.true)
     panels = [Panel('Payload mass', 'kg', _finite(mass), bands, limits=mass_limits, height=1.4),
-              Panel('Raw samples', 'kg', _finite(raw), note=_out_of_sight(track.raw, raw_limits), limits=raw_limits),
+              Panel('Raw samples', 'kg', _finite(raw), note=_beyond_limits(track.raw, raw_limits), limits=raw_limits),
               Panel('Status', '', strips=_status_strips(track), limits=(0.0, 1.0), height=0.16)]
     return Chart('Payload', 'payload', tuple(panel for panel in panels if panel.curves or panel.strips),
                  'Each raw sample is the mass that inverse dynamics finds from one estimated state. The strip says '
@@ -146,7 +146,7 @@ def _finite(curves: Sequence[Curve]) -> tuple[Curve, ...]:
     return tuple(curve for curve in curves if np.isfinite(curve.y).any())
 
 
-def _out_of_sight(raw: np.ndarray, limits: tuple[float, float] | None) -> str:
+def _beyond_limits(raw: np.ndarray, limits: tuple[float, float] | None) -> str:
     """How many raw samples the axis leaves out: a reader must not take the picture for all of them."""
     if limits is None:
         return ''

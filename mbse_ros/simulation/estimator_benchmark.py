@@ -135,7 +135,7 @@ def figures(scene: BenchmarkScene, observer: LinkageObserver, run: LinkageEstima
     motion, z = scene.truth.motion, scene.truth.z
     errors = [getattr(run, name)[:, z] - getattr(motion, name)[1:, z] for name in ('q', 'qd', 'qdd')]
     settled = min(int(round(SETTLED / scene.truth.dt)), len(run.q) - 1)
-    normalised = run.innovation[settled:] / np.sqrt(np.maximum(run.spread[settled:], 1e-300))
+    normalised = run.innovation[settled:] / np.sqrt(np.maximum(run.innovation_variance[settled:], 1e-300))
     force = rmse(run.force - scene.force) if np.any(run.force) else np.nan
     return dict(zip(FIGURES, map(rmse, errors)), rmse_pos_after_2s=rmse(errors[0][settled:]), force_rmse=force,
                 nees=nees(observer, run, errors, settled), nis=float(np.mean(run.nis[settled:])),

@@ -24,8 +24,8 @@ ITERATIONS = 4      # of Newton's method; its tangent, which does not change the
 def cekf_published(problem: Problem) -> Filter:
     """CEKF_published with the state ``[z, zd]``; noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3.
 
-    The gate, which the paper does not have, leaves out a measurement as in the other filters; ``spread`` is the
-    variance of the innovation with the P at the start of the step.
+    The gate, which the paper does not have, leaves out a measurement as in the other filters. Its
+    ``innovation_variance`` is that with the P at the start of the step.
     """
     g, s = problem.g, len(problem.channels)
     tangent, none = published_jacobian(problem), problem.zeros(g)
@@ -50,15 +50,15 @@ def cekf_published(problem: Problem) -> Filter:
         h, _ = simple_sensors(problem, state['q'], state['x'], ahead, u, t, p)
         present = [there(given['o'][k]) for k in range(s)]
         innovation = ca.vertcat(*(innovation_of(given['o'][k], h[k], problem.angular[k]) for k in range(s)))
-        spread = ca.vertcat(*((H[k, :] @ PH[:, k]) for k in range(s))) + tuning['variance']
-        used = ca.vertcat(*(present[k] * (innovation[k] ** 2 <= tuning['gate'] * ca.fabs(spread[k]))
+        innovation_variance = ca.vertcat(*((H[k, :] @ PH[:, k]) for k in range(s))) + tuning['variance']
+        used = ca.vertcat(*(present[k] * (innovation[k] ** 2 <= tuning['gate'] * ca.fabs(innovation_variance[k]))
                             for k in range(s)))
         K = PH @ ca.diag(used / tuning['variance'])
         q, x = _implicit(problem, q, before, state['rate'], K, H, given, tuning)
         P = state['P'] - dt * K @ PH.T
         now = rates(problem, q, x[g:], u, none, t, p)
         return {**state, 'x': x, 'P': (P + P.T) / 2, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': none,
-                **measured(innovation, spread, used)}
+                **measured(innovation, innovation_variance, used)}
 
     memory = {'before': (2 * g, 1), 'q_before': (problem.n, 1), 'rate': (2 * g, 1), 'P_before': (2 * g, 2 * g)}
     return build_filter('CEKF_published', problem, 2 * g, {'acceleration': g}, predict, correct, memory)

@@ -149,8 +149,8 @@ def _least_squares(g: int, s: int, silent: float) -> ca.Function:
     H_z, H_zd, H_zdd = (ca.SX.sym(name, s, g) for name in ('H_z', 'H_zd', 'H_zdd'))
     P, gate = ca.SX.sym('P', 2 * g, 2 * g), ca.SX.sym('gate')
     H = ca.horzcat(H_z, H_zd)
-    spread = ca.sum2((H @ P) * H) + silent ** 2 * ca.sum2(H_zdd ** 2) + variance
-    present = ca.vertcat(*(there(error[k]) * (error[k] ** 2 <= gate * spread[k]) for k in range(s)))
+    innovation_variance = ca.sum2((H @ P) * H) + silent ** 2 * ca.sum2(H_zdd ** 2) + variance
+    present = ca.vertcat(*(there(error[k]) * (error[k] ** 2 <= gate * innovation_variance[k]) for k in range(s)))
     weighted = H_zdd.T @ ca.diag(ca.if_else(present, 1 / variance, 0.0))
     C = ca.solve(weighted @ H_zdd + ca.SX.eye(g) / silent ** 2, ca.SX.eye(g))
     C = ca.densify(ca.tril2symm(ca.tril(C)))

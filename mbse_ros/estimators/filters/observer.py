@@ -23,7 +23,7 @@ class LinkageEstimates:
 
     ``mean`` (k, l) of the filter's state, ``covariance`` (l, l) at the end, ``q``, ``qd``, ``qdd`` (k, n) of all
     coordinates, ``force`` (k, g) added along the independent coordinates, ``innovation`` (k, s), 0 where missing,
-    ``spread`` (k, s) its variance given the measurements before it in the same sample, ``used`` (k, s).
+    ``innovation_variance`` (k, s) its variance given the measurements before it in the same sample, ``used`` (k, s).
     ``covariances`` (k, l, l) of every sample, where the observer keeps them.
     """
 
@@ -34,14 +34,14 @@ class LinkageEstimates:
     qdd: np.ndarray
     force: np.ndarray
     innovation: np.ndarray
-    spread: np.ndarray
+    innovation_variance: np.ndarray
     used: np.ndarray
     covariances: np.ndarray | None = None
 
     @property
     def nis(self) -> np.ndarray:
         """Normalised innovation squared of each sample (k,); its mean is the number of measurements used."""
-        return np.sum(self.used * self.innovation ** 2 / self.spread, axis=1)
+        return np.sum(self.used * self.innovation ** 2 / self.innovation_variance, axis=1)
 
 
 class LinkageObserver:
@@ -124,4 +124,4 @@ class LinkageObserver:
         if self._history:
             kept = Layout({'P': self.filter.state.parts['P']}).arrays(y[:, self.filter.outputs.size:])['P']
         return LinkageEstimates(out['x'], covariance, out['q'], out['qd'], out['qdd'], out['force'],
-                                out['innovation'], out['spread'], out['used'], kept)
+                                out['innovation'], out['innovation_variance'], out['used'], kept)

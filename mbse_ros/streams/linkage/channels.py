@@ -41,7 +41,7 @@ class Channels:
             self.constant[place] = False
         return not self.constant[place]
 
-    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
+    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
         for i, value in enumerate(o):
@@ -54,7 +54,7 @@ class Channels:
             self.seen_at[i] = t
             if used[i]:
                 self.used_at[i] = t
-            self.offset[i] = 0.0 if used[i] else abs(innovation[i]) / sqrt(spread[i]) if spread[i] > 0 else inf
+            self.offset[i] = 0.0 if used[i] else abs(innovation[i]) / sqrt(variance[i]) if variance[i] > 0 else inf
             self._watch(t, i, value, value - innovation[i], stddev[i], settings.constant_after)
 
     def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:

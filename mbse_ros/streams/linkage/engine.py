@@ -78,12 +78,12 @@ class Engine:
             if len(value) not in (1, parts[name][0]):
                 raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
             noises[name] = value
-        spread = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
-                  * (raised if name in MOTION else 1.0) for name, value in noises.items()}
+        density = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
+                   * (raised if name in MOTION else 1.0) for name, value in noises.items()}
         threshold = 1e300 if settings.gate >= 1 else 2 * float(gammaincinv(0.5, settings.gate))     # of chi2 with 1
         stddev = self._stddev(settings)
         flat = of.tuning.flat(dt=np.array([self.dt]), gate=np.array([threshold]), variance=stddev ** 2,
-                              p=np.asarray(self.model.parameters), **spread)
+                              p=np.asarray(self.model.parameters), **density)
         return FilterTuning(flat, threshold, stddev)
 
     def _stddev(self, settings: LinkageSettings) -> np.ndarray:

@@ -50,18 +50,18 @@ def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: Link
 
 
 def restarted_state(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
-                    stddev: np.ndarray, t: float, spread: ca.Function | None, keep_force: bool) -> np.ndarray:
+                    stddev: np.ndarray, t: float, tangents: ca.Function | None, keep_force: bool) -> np.ndarray:
     """A state in which the independent coordinates ``again`` start at ``q``, ``qd`` (n,) with ``stddev`` (l,), and
     without a covariance with the others; these keep what they have. ``keep_force``: forces that were found, which may
-    hold a mechanism, stay, too. ``spread`` as in ``converted_state``."""
+    hold a mechanism, stay, too. ``tangents`` as in ``converted_state``."""
     of, names, before = filter_.problem, mean_names(filter_), filter_.state.arrays(flat)
     new = filter_.state.arrays(filter_.start(q, qd, stddev))
     keep = np.array([name.partition('/')[2] not in again or keep_force and name.startswith('force/') for name in names])
-    if spread is not None:
+    if tangents is not None:
         places = [names.index(f'{kind}/{of.system.names[k]}') for kind in ('position', 'velocity') for k in of.z]
         common, kept = before['P'][np.ix_(places, places)], keep[places]
         common = np.where(np.outer(kept, kept), common, np.diag(stddev[places] ** 2))
-        T = np.array(spread(q, qd[of.z], t, of.model.parameters))
+        T = np.array(tangents(q, qd[of.z], t, of.model.parameters))
         new['P'] = T @ common @ T.T
         return filter_.state.flat(**new)
     P = np.where(np.outer(keep, keep), before['P'], new['P'])
@@ -74,10 +74,10 @@ def restarted_state(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.nda
 
 
 def converted_state(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: Filter, t: float,
-                    settings: LinkageSettings, spread: ca.Function | None) -> np.ndarray:
+                    settings: LinkageSettings, tangents: ca.Function | None) -> np.ndarray:
     """State of a filter, with its last outputs, as that of another one: what both have keeps mean and covariance, a
-    force goes along, what only the new one has starts from its prior. ``spread``: the new one's ``tangents``, where its
-    mean is of all coordinates."""
+    force goes along, what only the new one has starts from its prior. ``tangents``: of the new one,
+    where its mean is of all coordinates."""
     before, names = old.state.arrays(flat), mean_names(new)
     spreads = start_stddev(names, settings, new.problem.model.independent)
     parts = new.state.arrays(new.start(out['q'], out['qd'], spreads))
@@ -94,8 +94,8 @@ def converted_state(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], n
         parts['force'] = out['force']
     if new.state.parts['x'] == old.state.parts['x'] and new.name == old.name:
         parts |= {name: before[name] for name in parts if new.state.parts[name] == old.state.parts.get(name)}
-    if spread is not None and old.name != new.name:
-        parts['P'] = _dependent(new, parts, _common(old, before), t, spread)
+    if tangents is not None and old.name != new.name:
+        parts['P'] = _dependent(new, parts, _common(old, before), t, tangents)
     return new.state.flat(**parts)
 
 
@@ -110,10 +110,10 @@ def _common(old: Filter, before: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _dependent(new: Filter, parts: dict[str, np.ndarray], common: np.ndarray, t: float,
-               spread: ca.Function) -> np.ndarray:
+               tangents: ca.Function) -> np.ndarray:
     """Covariance (2n, 2n) in all coordinates of one of the independent ones, as the constraints allow it."""
     of = new.problem
     if common.size == 0:
         return parts['P']
-    T = np.array(spread(parts['q'], parts['x'][of.n:][of.z], t, of.model.parameters))
+    T = np.array(tangents(parts['q'], parts['x'][of.n:][of.z], t, of.model.parameters))
     return T @ common @ T.T

@@ -206,4 +206,4 @@ def sampled(history: History, entry: HistoryEntry) -> Sampled:
                      for o, used in zip(entry.o.tolist(), out['used'].tolist()))
     after = history[entry.index + 1].held if entry.index < history.last.index else entry.held
     return Sampled(entry.o, measured, np.where(np.isnan(entry.o), np.nan, out['innovation']),
-                   np.sqrt(np.fmax(out['spread'], 0.0)), (entry.held + after) / 2)
+                   np.sqrt(np.fmax(out['innovation_variance'], 0.0)), (entry.held + after) / 2)

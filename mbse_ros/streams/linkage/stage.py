@@ -247,20 +247,20 @@ class LinkageStage:
 
     def _noted(self, entry: HistoryEntry, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
-        out, innovation, spread, used = self._watched(entry, entry.o.tolist())
+        out, innovation, variance, used = self._watched(entry, entry.o.tolist())
         if entry.running.engine is self._engine:
-            ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, spread, used)]
+            ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, variance, used)]
             self._active.watch.take(ratio, out['q'], out['qd'], row)
 
     def _watched(self, entry: HistoryEntry, o: list[float]) -> Made:
         """What the filter made of samples of an instant, NaN where there is none: its outputs, innovations, their
-        spread, and whether they were used."""
+        variances, and whether they were used."""
         out = entry.running.engine.outputs(entry.output)
-        innovation, spread = out['innovation'].tolist(), out['spread'].tolist()
+        innovation, variance = out['innovation'].tolist(), out['innovation_variance'].tolist()
         used = [item > 0.5 for item in out['used'].tolist()]
-        self._monitor.take(entry.index * self._engine.dt, out['q'], out['qd'], o, innovation, spread, used,
+        self._monitor.take(entry.index * self._engine.dt, out['q'], out['qd'], o, innovation, variance, used,
                            entry.running.tuned.deviations, self.settings)
-        return out, innovation, spread, used
+        return out, innovation, variance, used
 
     def _assessed(self, entry: HistoryEntry, out: dict[str, np.ndarray]) -> Assessment:
         engine = entry.running.engine
@@ -295,8 +295,8 @@ class LinkageStage:
         engine, stddev, t = entry.running.engine, entry.running.tuned.stddev, entry.index * self._engine.dt
         out, names = engine.outputs(entry.output), [model.independent[k] for k in assessment.again]
         q, qd = restart_pose(self._monitor, assessment, entry.o, stddev, (out['q'], out['qd']), t, settings.lost_after)
-        spread = start_stddev(engine.names, settings, names)
-        state = restarted_state(engine.filter, entry.state, q, qd, names, spread, t, engine.tangents,
+        start = start_stddev(engine.names, settings, names)
+        state = restarted_state(engine.filter, entry.state, q, qd, names, start, t, engine.tangents,
                                 self._monitor.in_row < 2)
         self._history = History(len(self.channels), len(self.inputs), replace(entry, state=state))     # settled by this
         self._last_q, self._last_qd = q, qd

@@ -93,10 +93,11 @@ class StateMonitor:
         return self.watch.accepts(place, value) and not beyond
 
     def take(self, t: float, q: np.ndarray, qd: np.ndarray, o: Sequence[float], innovation: Sequence[float],
-             spread: Sequence[float], used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings) -> None:
+             variance: Sequence[float], used: Sequence[bool], stddev: Sequence[float],
+             settings: LinkageSettings) -> None:
         """What the filter made of the samples of an instant, and the coordinates and velocities (n,) it then had."""
         self._now, self._settings = (t, q, qd), settings
-        self.watch.take(t, o, innovation, spread, used, stddev, settings)
+        self.watch.take(t, o, innovation, variance, used, stddev, settings)
 
     def assess(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray,
                o: Sequence[float], threshold: float, settings: LinkageSettings) -> Assessment:

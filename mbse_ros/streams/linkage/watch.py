@@ -45,11 +45,11 @@ class NoiseWatch(Channels):
         s = len(self.names)
         self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
 
-    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
+    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
         self._keep(t, o)
-        super().take(t, o, innovation, spread, used, stddev, settings)
+        super().take(t, o, innovation, variance, used, stddev, settings)
 
     def _keep(self, t: float, o: Sequence[float]) -> None:
         for series, value in zip(self._series, o):
@@ -101,23 +101,23 @@ class ChannelMonitor(NoiseWatch):
         self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
         self._large, self._fits_since = [0] * s, [nan] * s
 
-    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
+    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
         longest = settings.lost_after
         self._keep(t, o)
         for i, value in enumerate(o):
             if value == value:
-                square = innovation[i] ** 2 / spread[i] if spread[i] > 0 else inf
+                square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
-                self.predicted[i] = spread[i]
+                self.predicted[i] = variance[i]
                 self._remember(t, i, square, refused, longest)
                 series = self._series[i]
                 self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
                 # a jump is looked for once as many samples came after it as before, where any of these was outside
                 if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
                     self._leapt(i, list(series), stddev[i])
-        super(NoiseWatch, self).take(t, o, innovation, spread, used, stddev, settings)
+        super(NoiseWatch, self).take(t, o, innovation, variance, used, stddev, settings)
 
     def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
         """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""

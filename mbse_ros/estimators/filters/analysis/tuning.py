@@ -56,12 +56,13 @@ class TuningResult:
 
 
 def log_likelihood(run: LinkageEstimates, first: int = 0) -> float:
-    """``-1/2 sum(log spread + innovation^2 / spread)`` over the used measurements from sample ``first`` on."""
-    used, spread = run.used[first:] > 0, run.spread[first:]
-    if np.any(spread[used] <= 0):
+    """``-1/2 sum(log v + innovation^2 / v)`` over the used measurements from sample ``first`` on, v: their
+    ``innovation_variance``."""
+    used, variance = run.used[first:] > 0, run.innovation_variance[first:]
+    if np.any(variance[used] <= 0):
         return -WORST
     with np.errstate(all='ignore'):
-        value = float(-0.5 * np.sum(np.log(spread[used]) + run.innovation[first:][used] ** 2 / spread[used]))
+        value = float(-0.5 * np.sum(np.log(variance[used]) + run.innovation[first:][used] ** 2 / variance[used]))
     return value if np.isfinite(value) else -WORST
 
 
@@ -111,7 +112,8 @@ def quality(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str,
     for log in logs:
         run, first = run_of(observer, log), _first(log, skip)
         value += log_likelihood(run, first)
-        series = np.where(run.used > 0, run.innovation / np.sqrt(np.maximum(run.spread, 1e-300)), np.nan)[first:]
+        series = np.where(run.used > 0, run.innovation / np.sqrt(np.maximum(run.innovation_variance, 1e-300)),
+                          np.nan)[first:]
         nis.append(run.nis[first:])
         used += float(np.sum(run.used[first:]))
         p.append([ljung_box(column) for column in series.T])

@@ -48,12 +48,12 @@ def square(size: int, columns: int) -> ca.Function:
 
 @lru_cache(maxsize=64)
 def conditioning(size: int, columns: int, angular: tuple[bool, ...]) -> ca.Function:
-    """``(x, S, o, h, E, variance, gate) -> (x, P, innovation, spread, used)`` for measurements with separate noise.
+    """``(x, S, o, h, E, variance, gate) -> (x, P, innovation, innovation_variance, used)``, of separate noises.
 
     ``[S; E]`` (size + s, columns) is a square root of the covariance of the state and the predicted measurements
     together; E is ``H S`` of an extended Kalman filter, or what sigma points give. One measurement after the other by
-    Potter's formula, ``S+ = S - k v' / (1 + sqrt(r / spread))``: the covariance is a square whatever the rounding. All
-    else as ``update.correction``.
+    Potter's formula, ``S+ = S - k e' / (1 + sqrt(r / v))`` with its row e of E and the innovation's variance v: the
+    covariance is a square whatever the rounding. All else as ``update.correction``.
     """
     s = len(angular)
     kind = _kind((size + s) * columns)
@@ -64,12 +64,12 @@ def conditioning(size: int, columns: int, angular: tuple[bool, ...]) -> ca.Funct
         present = there(o[k])
         innovation = innovation_of(o[k], h[k], angular[k]) - change[size + k]
         row = root[size + k, :]
-        spread = ca.sumsqr(row) + variance[k]
-        used = present * (innovation ** 2 <= gate * spread)
-        gain = (root @ row.T) * (used / spread)
+        innovation_variance = ca.sumsqr(row) + variance[k]
+        used = present * (innovation ** 2 <= gate * innovation_variance)
+        gain = (root @ row.T) * (used / innovation_variance)
         change = change + gain * innovation
-        root = root - (gain / (1 + ca.sqrt(variance[k] / spread))) @ row
-        parts.append((innovation * present, spread, used))
+        root = root - (gain / (1 + ca.sqrt(variance[k] / innovation_variance))) @ row
+        parts.append((innovation * present, innovation_variance, used))
     outputs = [ca.vertcat(*column) if s else kind(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
     return ca.Function('conditioning', [x, S, o, h, E, variance, gate],
                        [x + change[:size], product(root[:size, :]), *outputs], {'cse': True})

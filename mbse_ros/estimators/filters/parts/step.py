@@ -28,7 +28,7 @@ class Filter:
     ``memory``: what further parts of the state start from, where not from zero. ``parameters``: of the filters that
     estimate some, the last entries of ``x``; so are ``biases``, of the channels of these names. ``outputs``: ``x``,
     ``q``, ``qd``, ``qdd``, ``force`` along ``forces`` (independent coordinates, or the chosen actuators),
-    ``innovation``, ``spread``, ``used`` (s,).
+    ``innovation``, ``innovation_variance``, ``used`` (s,).
     """
 
     name: str
@@ -89,7 +89,7 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
     tuning = Layout({'dt': (1, 1), 'gate': (1, 1), **{noise: (length, 1) for noise, length in noises.items()},
                      'variance': (s, 1), 'p': (problem.system.values.symbol.numel(), 1)})
     outputs = Layout({'x': (size, 1), 'q': (n, 1), 'qd': (n, 1), 'qdd': (n, 1), 'force': (len(forces), 1),
-                      'innovation': (s, 1), 'spread': (s, 1), 'used': (s, 1)})
+                      'innovation': (s, 1), 'innovation_variance': (s, 1), 'used': (s, 1)})
     kind = ca.SX if problem.scalar and scalar in (None, True) else ca.MX
     flat = [kind.sym(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
     parts = [layout.unpack(symbol) for layout, symbol in zip((state, given, tuning), flat)]

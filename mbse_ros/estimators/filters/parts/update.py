@@ -22,12 +22,12 @@ def propagation(size: int) -> ca.Function:
 
 @lru_cache(maxsize=64)
 def correction(size: int, angular: tuple[bool, ...], positions: int = 0) -> ca.Function:
-    """``(x, P, o, h, H, variance, gate) -> (x, P, innovation, spread, used)`` for measurements with separate noise.
+    """``(x, P, o, h, H, variance, gate) -> (x, P, innovation, innovation_variance, used)``, of separate noises.
 
     One measurement after the other (``P - k s k'`` on one triangle), which equals the joint correction: x (size,),
     P (size, size), o, h, variance (s,), H (s, size). A NaN in o is missing. A measurement whose normalised innovation
     squared exceeds ``gate`` is left out; ``used`` (s,) is 1 for those that count, and the sum of ``innovation^2 /
-    spread`` over them is the NIS. ``angular`` (s,): innovations wrapped to +-pi.
+    innovation_variance`` over them is the NIS. ``angular`` (s,): innovations wrapped to +-pi.
 
     The first ``positions`` entries of x are moved by one measurement no further than ``STRIDE``, from where Newton's
     method still closes the mechanism on the same branch: its gain is made smaller, with Joseph's covariance of that
@@ -43,12 +43,12 @@ def correction(size: int, angular: tuple[bool, ...], positions: int = 0) -> ca.F
         error = innovation_of(o[k], h[k], angular[k])
         innovation = error - H[k, :] @ (mean - x)
         column = cov @ H[k, :].T
-        spread = H[k, :] @ column + variance[k]
-        used = present * (innovation ** 2 <= gate * spread)
-        gain = column * (used / spread)
+        innovation_variance = H[k, :] @ column + variance[k]
+        used = present * (innovation ** 2 <= gate * innovation_variance)
+        gain = column * (used / innovation_variance)
         share = _share(gain[:positions] * innovation)
         mean, cov = mean + share * gain * innovation, _mirrored(cov - (share * (2 - share)) * gain @ column.T)
-        parts.append((innovation * present, spread, used))
+        parts.append((innovation * present, innovation_variance, used))
     outputs = [ca.vertcat(*column) if s else ca.SX(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
     return ca.Function('correction', [x, P, o, h, H, variance, gate], [mean, cov, *outputs], {'cse': True})
 
@@ -96,9 +96,9 @@ def _factorial(k: int) -> float:
     return float(np.prod(np.arange(1, k + 1)))
 
 
-def measured(innovation: ca.SX, spread: ca.SX, used: ca.SX) -> dict[str, ca.SX]:
+def measured(innovation: ca.SX, innovation_variance: ca.SX, used: ca.SX) -> dict[str, ca.SX]:
     """Outputs about the measurements."""
-    return {'innovation': innovation, 'spread': spread, 'used': used}
+    return {'innovation': innovation, 'innovation_variance': innovation_variance, 'used': used}
 
 
 def there(o: ca.SX) -> ca.SX:
