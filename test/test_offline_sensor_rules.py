@@ -68,6 +68,8 @@ def stepped(levels: int, count: int, step: float) -> np.ndarray:
 
 @pytest.mark.parametrize('inside, outside', [
     (stepped(10, 400, 7.0), stepped(10, 400, 6.85)),        # a rounding error of twice the noise: sqrt(12) times 2
+    (stepped(10, 400, 9.0) + 0.17 * NOISE * (np.arange(400) % 10 == 9),             # to 2 % of a step
+     stepped(10, 400, 9.0) + 0.19 * NOISE * (np.arange(400) % 10 == 9)),
     (stepped(5, 400, 9.0), stepped(4, 400, 9.0)), (stepped(40, 200, 9.0), stepped(41, 200, 9.0))])
 def test_coarse(inside: np.ndarray, outside: np.ndarray) -> None:
     assert 'coarse' in kinds(inside) and 'coarse' not in kinds(outside)
@@ -105,8 +107,26 @@ def spiked(height: float, count: int = 5, base: str = 'flat') -> np.ndarray:
     return values
 
 
+def leaning(share: float) -> np.ndarray:
+    """Spikes whose neighbours differ by a share of them."""
+    values = noisy(2001, 1e-3)
+    for k in range(5):
+        values[101 + 400 * k:] += share * 20.0 * NOISE
+        values[101 + 400 * k] += 20.0 * NOISE
+    return values
+
+
+def toggled(every: int) -> np.ndarray:
+    """Spikes of 20 deviations on a level that changes by 4, once in so many samples."""
+    values = noisy(2401, 1e-3) + 4.0 * NOISE * (np.arange(2401) // every % 2)
+    values[every // 2::24 * 10] += 20.0 * NOISE
+    return values
+
+
 @pytest.mark.parametrize('inside, outside', [
-    (spiked(0.1, base='ramp'), spiked(0.092, base='ramp')),                     # a tenth of the middle 96 %
+    (leaning(0.24), leaning(0.26)),
+    (spiked(0.097, base='ramp'), spiked(0.095, base='ramp')),                   # a tenth of the middle 96 %
+    (toggled(12), toggled(8)),                                                  # the usual change: of nine in ten
     (spiked(8.1 * NOISE), spiked(7.9 * NOISE)), (spiked(8.1 * NOISE), spiked(8.1 * NOISE, 4)),
     (spiked(16.2 * NOISE, base='steps'), spiked(15.8 * NOISE, base='steps'))])       # 8 times the usual change
 def test_spikes(inside: np.ndarray, outside: np.ndarray) -> None:

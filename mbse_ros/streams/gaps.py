@@ -36,7 +36,7 @@ class Stream:
             same = sum(abs(item - middle) <= SAME * middle for item in self.intervals)
             self.middle = middle
             self.usual = middle if same >= REGULAR * LOOKED_AT else 0
-            self.beyond = int(1.5 * self.usual) if self.usual else LONGEST
+            self.beyond = int(1.5 * self.usual) if self.usual else LONGEST      # nearer to two intervals than to one
             self.intervals.clear()
 
 

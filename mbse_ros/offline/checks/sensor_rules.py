@@ -18,6 +18,7 @@ REPEATED = 0.05                 # share of the other samples that are as the one
 SATURATED = 0.02                # share of the samples at one value
 COARSE = 2.0                    # times the noise of the file
 LEVELS, PER_LEVEL = 5, 5        # values, and samples of each, from which on steps are believed
+EVEN = 0.02                     # of a step, to which all values are multiples of it
 FEW = 3                         # samples: fewer are slips that cost nothing
 PIECE = 25                      # samples in each of which noise is looked at
 NOISY = 10.0                    # times the noise of the file, in nine pieces of ten
@@ -25,6 +26,8 @@ CALM = 10.0                     # % of the pieces, those with the least noise
 WHITE = -0.5                    # correlation of neighbouring second differences, which of white noise is -2/3
 SPIKE_S, SPIKE = 0.025, 0.1     # s from sample to sample at most, and share of the sensor's values, of a spike
 STANDS_OUT = 8.0                # times the usual change, and deviations of the noise
+AGREE = 0.25                    # of a spike, by which its neighbours differ at most
+USUAL, EXTREME = 90.0, 2.0      # %: changes up to the usual one, and values at each end that say nothing of the range
 SPIKES = 5                      # spikes
 
 
@@ -96,9 +99,10 @@ def _spikes(name: str, series: Series, noise: float) -> list[Finding]:
     if not 0.0 < float(np.median(np.diff(series.t))) <= SPIKE_S:
         return []
     out, back = np.abs(steps[:-1]), np.abs(steps[1:])
-    usual = float(np.percentile(np.abs(steps), 90))
-    least = max(SPIKE * float(np.ptp(np.percentile(values, [2.0, 98.0]))), STANDS_OUT * usual, STANDS_OUT * noise)
-    single = (np.minimum(out, back) > least) & (np.abs(steps[:-1] + steps[1:]) < 0.25 * np.minimum(out, back))
+    usual = float(np.percentile(np.abs(steps), USUAL))
+    reach = float(np.ptp(np.percentile(values, [EXTREME, 100.0 - EXTREME])))
+    least = max(SPIKE * reach, STANDS_OUT * usual, STANDS_OUT * noise)
+    single = (np.minimum(out, back) > least) & (np.abs(steps[:-1] + steps[1:]) < AGREE * np.minimum(out, back))
     count = int(single.sum())
     if count < SPIKES:
         return []
@@ -121,4 +125,4 @@ def _step(values: np.ndarray) -> float:
         return 0.0
     step = float(np.diff(levels).min())
     count = (levels - levels[0]) / step
-    return step if np.abs(count - np.round(count)).max() < 0.02 else 0.0
+    return step if np.abs(count - np.round(count)).max() < EVEN else 0.0
