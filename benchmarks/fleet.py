@@ -25,8 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
-from mbse_ros.bags.frames import write_frame  # noqa: E402
-from mbse_ros.bags.writer import BagWriter  # noqa: E402
+from mbse_ros.bags.writer import BagWriter, write_frame  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of  # noqa: E402
 from mbse_ros.simulation.cycle import Move, WorkCycle  # noqa: E402

@@ -11,8 +11,7 @@ import pytest
 from cli_support import mbse, refused
 from core_support import crane, plant
 
-from mbse_ros.bags.frames import write_frame
-from mbse_ros.bags.writer import BagWriter
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 

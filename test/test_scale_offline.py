@@ -16,8 +16,7 @@ from core_support import crane, plant
 from scale_support import excavator, scale, state, weighed
 from source_tree import ROOT
 
-from mbse_ros.bags.frames import write_frame
-from mbse_ros.bags.writer import BagWriter
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine

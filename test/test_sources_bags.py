@@ -34,9 +34,8 @@ from sources_support import (
 
 import mbse_ros
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.frames import write_frame
 from mbse_ros.bags.reader import SampleReader
-from mbse_ros.bags.writer import BagWriter
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.errors import SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.work import START_NS, working_machine

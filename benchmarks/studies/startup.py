@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import typer
 
-from mbse_ros.bags.frames import write_frame
-from mbse_ros.bags.writer import BagWriter
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.report.files import check_file, write_json

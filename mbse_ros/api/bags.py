@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..bags.channels import UNITS
-from ..bags.frames import write_frame
 from ..bags.messages import header
 from ..bags.sensor_series import read_sensors
-from ..bags.writer import BagWriter
+from ..bags.writer import BagWriter, write_frame
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..estimators.filters.parts.problem import problem

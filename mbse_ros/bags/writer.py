@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
@@ -18,6 +18,10 @@ from .messages import RECORDS, SensorTemplate, header, make_message, record_mess
 from .storage.disk_room import LEAST_FREE, free_bytes, megabytes
 from .storage.storage_writer import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+    from ..simulation.crane import SensorFrame
 
 LOOK_SECONDS, LOOK_BYTES = 1.0, 1 << 20     # between two looks at the disk: the first that is over
 _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
@@ -252,3 +256,10 @@ class BagWriter:
 
 def _too_little(free: int, least: int) -> str:
     return f'{megabytes(free)} of the disk are free, {megabytes(least)} must stay free'
+
+
+def write_frame(writer: BagWriter, machine: Machine, frame: SensorFrame) -> None:
+    """One instant of a simulated machine: samples, commands, and the truth in the independent coordinates."""
+    writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
+    writer.write_truth(frame.stamp_ns, machine.coordinates, frame.position, frame.velocity, frame.acceleration,
+                       machine.volumes, frame.pressure, frame.payload)

@@ -20,6 +20,7 @@ from ..bags.messages import stamp_of
 from ..bags.series import RecordSeries, read_payload
 from ..bags.table import import_table
 from ..bags.topics import PAYLOAD
+from ..description.load import describe
 from ..dynamics.model import load_model
 from ..dynamics.motion import simulate
 from ..errors import MbseError
@@ -38,9 +39,12 @@ from ..simulation.cycle import DURATION
 from ..simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators import write_estimator_plots
 from .check import warnings
+from .logs import LogRequest
+from .machines.estimate_machine import estimate_machine
 from .machines.report_run import report_run
 from .mechanisms.mechanism_picture import Picture
 from .mechanisms.mechanism_simulate import write_motion, write_pictures
+from .simulate import simulate_bag
 
 AS_ONLINE = [f'interpolation.{name}={value}' for name, value in PATIENT.items()]      # tuning of a simulation's nodes
 MEASURED = Path('../shared/data/patu655/lift_measured_100hz.csv')
@@ -74,6 +78,19 @@ def run_demo(payload: float, seed: int, output: Path, duration: float = DURATION
         measured_lift(console, folder)
     run_mechanism_demo(console, folder / 'mechanism')
     return 0 if agree else 1
+
+
+def run_offline_demo(payload: float, seed: int, output: Path) -> int:
+    """What the demo shows without ROS 2: a simulated lift to a bag, its estimate, a report; gives the exit status."""
+    console, name = Console(), 'patu655_lift'
+    folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
+    folder.mkdir(parents=True)
+    console.print(f'[bold]A crane lifts {payload:g} kg[/bold], simulated and estimated without ROS 2')
+    bag = folder / 'bag'
+    simulate_bag(describe(name), bag, payload=payload, seed=seed)
+    estimate_machine(name, None, LogRequest(bag, None, folder / 'estimate.json', report=folder / 'report'))
+    run_mechanism_demo(console, folder / 'mechanism')
+    return 0
 
 
 def live(console: Console, who: str, arguments: MachineArguments, folder: Path) -> bool:

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from ..bags.frames import write_frame
-from ..bags.writer import BagWriter
+from ..bags.writer import BagWriter, write_frame
 from ..description.model import MechanismDescription
 from ..machine import Machine
 from ..simulation.work import frame_count, working_machine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse convert`` and its options."""
+"""``mbse convert``: a machine file of an old format in the present one; what comes out must be a machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ...errors import DescriptionError
 
 
 def convert(
@@ -16,5 +18,20 @@ def convert(
 
     What did not change keeps its comments and layout.
     """
-    from ..convert import convert_command
-    convert_command(old, output)
+    from ...description.convert import convert_text
+    from ...description.edit import for_folder
+    from ...description.load import parse_mechanism
+    from ...machine import Machine
+    from ...report.files import check_file
+    from ...resources import regular
+    check_file(output, '--output', ('.yaml', '.yml'))
+    if output.exists():
+        raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')
+    try:
+        text = convert_text(regular(old).read_text(encoding='utf-8'), str(old))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(str(old), '', str(error), 'a readable text file in UTF-8') from error
+    machine = Machine(parse_mechanism(text, str(old)))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(for_folder(text, old, output), encoding='utf-8')
+    typer.echo(f'wrote {output}: machine {machine.name}; mbse check {output} shows what was understood')

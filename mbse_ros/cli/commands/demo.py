@@ -21,8 +21,7 @@ def demo(
 
     And the measured lift, where its data are found; and a four-bar linkage.
     """
+    from ..demo import run_demo, run_offline_demo
     if offline:
-        from ..demo_offline import run_offline_demo
         raise typer.Exit(run_offline_demo(payload, seed, output))
-    from ..demo import run_demo
     raise typer.Exit(run_demo(payload, seed, output, duration))

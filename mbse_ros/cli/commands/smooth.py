@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse smooth`` and its options."""
+"""``mbse smooth``: the most likely motion of a machine, or of a mechanism, by its factor graph."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...errors import SettingError
-from ..arguments import Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
+from ..arguments import Json, OfMachine, Set, Sources, Valve, machine_name, names_of, refuse_options, sources_of
 
 
 def smooth(
@@ -37,11 +38,21 @@ def smooth(
 
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
-    from ..logs import LogRequest
-    from ..smooth import smooth_command
+    from ..logs import LogRequest, hand_over
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
     if mechanism is not None:
         refuse_options('a machine', {'valve': valve, 'sources': sources})
-    smooth_command(machine, mechanism, valve, LogRequest(bag, output, json_, full, set_ or [], namespace, backend,
-                                                         names_of(sensors), step, lag, sources=sources_of(sources)))
+    request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step, lag,
+                         sources=sources_of(sources))
+    if lag is not None and not (math.isfinite(lag) and lag > 0):
+        raise SettingError('--lag', lag, 'a positive number, s')
+    if machine is not None and mechanism is not None:
+        raise SettingError('--machine', machine, 'a machine or a mechanism, not both')
+    request.check_outputs()
+    if mechanism is not None:
+        from ..mechanisms.smooth_linkage import smooth_linkage
+        hand_over(smooth_linkage(mechanism, request), request)
+    else:
+        from ..machines.smooth_machine import smooth_machine
+        hand_over(smooth_machine(machine_name(machine, [bag], namespace), valve, request), request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse calibrate``: the numbers of a machine's file by its bags, or the procedure to record them."""
+"""``mbse calibrate``: the numbers of a machine's file by its bags; tables and plots of what the forces lack."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from ...description.edit import for_folder
 from ...errors import SettingError
-from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags
+from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags, forces
+from ...report.chart import COLORS, Chart, Curve, Panel
 from ...report.files import check_file, check_folder, write_json
+from ...report.png import write_png
 from ...report.sections import print_table, wide_console
 from ...report.text import number
 from ...resources import write_whole
 from ...sources.map import SourceMap
 from ...studies.many import many
-from .calibrate_plots import write_plots
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,35 @@ def spread(value: float, stddev: float) -> str:
     if not 0 <= digits <= 8:
         return f'{value:.6g} +- {stddev:.2g}'
     return f'{round(value, digits) + 0.0:.{digits}f} +- {stddev:.{digits}f}'
+
+
+def write_plots(found: Calibration, folder: Path) -> None:
+    """``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts anywhere."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, title, scale, unit in (('pose', 'piston position', 1e3, 'mm'), ('speed', 'piston speed', 1e3, 'mm/s')):
+        panels = [panel for k in range(len(found.problem.balance.equations))
+                  if (panel := _panel(found, k, kind, f'{title} [{unit}]', scale)) is not None]
+        if not panels:
+            continue
+        x = np.concatenate([curve.t for panel in panels for curve in panel.curves])
+        room = 0.05 * max(float(np.ptp(x)), 1e-3)
+        chart = Chart(f'Missing forces by {kind}', f'residuals_by_{kind}', tuple(panels))
+        write_png(chart, (float(x.min()) - room, float(x.max()) + room), folder / f'{chart.name}.png')
+
+
+def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> Panel | None:
+    """Of equation ``k``, over the first cylinder whose friction is in it."""
+    problem = found.problem
+    cylinder = int(np.argmax(problem.balance.found.concerns[k]))
+    columns = []
+    for log in problem.logs:
+        own = log.moments.counts[:, k]
+        columns.append((scale * (log.moments.pistons if kind == 'pose' else log.moments.speeds)[own, cylinder],
+                        forces(problem, log, found.start)[own, k], forces(problem, log, found.fit.u)[own, k]))
+    x, before, after = (np.concatenate(item) for item in zip(*columns))
+    if not len(x):
+        return None
+    order = np.argsort(x)
+    curves = (Curve('before', x[order], before[order], COLORS['measured'], 'dots'),
+              Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
+    return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
