@@ -247,3 +247,19 @@ def test_a_state_settles_by_its_own_covariance() -> None:
     recovery.reset()
     recovery.age, speed[observer.names.index('velocity/lift')] = 0.25, 0.04 ** 2
     assert recovery.settled(speed)
+
+
+@pytest.mark.parametrize('starts, t, due', [(2, 3.1, True), (3, 3.1, False), (3, 8.4, False), (3, 8.6, True)])
+def test_a_coordinate_starts_again_three_times_in_fifteen_times_lost_after(starts: int, t: float, due: bool) -> None:
+    """In 7.5 s: then its sensor is what is wrong."""
+    class Refusing:
+        def refused(self, at: float, start: float, longest: float) -> list[str]:
+            return [STROKE]
+    observer = HydraulicObserver(crane(), ObserverSettings(), 'vm')
+    observer.start(REST, np.zeros(1))
+    recovery = Recovery(crane(), observer)
+    for at in range(1, 1 + starts):
+        recovery.judge(float(at), 0.0, Refusing())      # type: ignore[arg-type]
+        assert recovery.start_again(float(at), [], REST) == [0]
+    recovery.judge(t, 0.0, Refusing())      # type: ignore[arg-type]
+    assert bool(recovery.due) is due
