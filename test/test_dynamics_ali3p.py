@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ALI3P in compiled stretches: the same numbers however its steps are split, called or computed."""
+"""ALI3P in compiled steps: the same numbers however its steps are split, called or computed."""
 
 from importlib import import_module
 
@@ -43,7 +43,7 @@ def test_functions_that_are_called_give_the_same(monkeypatch):
 
 
 def test_a_step_that_does_not_end_is_named_and_those_before_are_kept(monkeypatch):
-    """Inside a stretch and step by step: the same one."""
+    """Compiled and step by step: the same one."""
     with pytest.raises(DivergenceError, match='correction of q .* shorter step') as caught:
         simulate(model('four_bar'), 10, 0.2, 'ali3p')
     kept = simulate(model('four_bar'), 10, 0.2, 'ali3p', stop=False)

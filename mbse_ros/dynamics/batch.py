@@ -16,9 +16,9 @@ from ..errors import CompilationError, MbseError, SettingError, check_choice
 from ..workers import processors
 from .forcing import Forcing, RunForcing
 from .integrators import COMPILED
+from .integrators.compiled_steps import Begin, Rule, affordable_step, step_inputs, steps_function
 from .integrators.fixed_step import Scheme, stepped
 from .integrators.point import Field, Point
-from .integrators.stretch import Begin, Rule, affordable_step, step_inputs, stretch_function
 from .integrators.task import MotionRecord, MotionTask
 from .model import Model, State
 from .motion import step_count
@@ -126,7 +126,7 @@ class _Runner:
             if key not in kept:
                 if not affordable_step(partition, rule, begin or Begin.KEPT):
                     raise CompilationError(rule.key, 'cc', 'the mechanism is too large for a compiled step')
-                kept[key] = Runs(stretch_function(partition, rule, begin), in_lanes=False)
+                kept[key] = Runs(steps_function(partition, rule, begin), in_lanes=False)
             return kept[key]
 
     def rows(self, given: RunForcing | None, least: float) -> np.ndarray:

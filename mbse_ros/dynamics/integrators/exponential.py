@@ -11,9 +11,9 @@ import numpy as np
 
 from ...errors import check_choice
 from ...transition.exponential import ORDERS, SMALL_STEP, exact_step, halvings_for, psi_series, transition
+from .compiled_steps import Rule, StepSymbols
 from .fixed_step import Scheme, march
 from .point import Field, Point
-from .stretch import Rule, StepSymbols
 from .task import MotionRecord, MotionTask
 
 

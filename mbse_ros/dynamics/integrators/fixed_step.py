@@ -14,8 +14,8 @@ import casadi as ca
 import numpy as np
 
 from ...errors import PositionProblemError
+from .compiled_steps import CompiledSteps, Rule, StepSymbols, discord
 from .point import Field, Point
-from .stretch import Rule, StepSymbols, Stretches, discord
 from .task import MotionRecord, MotionTask
 
 BEYOND = 3.0        # steps ahead in which a dead point explains a position problem without solution
@@ -34,20 +34,20 @@ class Scheme(NamedTuple):
 
 
 def march(task: MotionTask, record: MotionRecord, scheme: Scheme) -> None:
-    """Fill the record, step after step, in compiled stretches where that can be.
+    """Fill the record, step after step, many in one compiled call where that can be.
 
     Raises DivergenceError with the step where the numbers end; PositionProblemError and SingularConfigurationError
     with the time in their texts.
     """
     field, k, (step, rule) = Field(task, record), 0, scheme
-    stretches = Stretches(field, rule) if Stretches.serve(field) else None
+    compiled = CompiledSteps(field, rule) if CompiledSteps.serve(field) else None
     try:
         point = field.start()
         field.write(0, point)
         k = 1
         while k < len(task.times):
-            if stretches is not None:
-                point, k = stretches.advance(point, k)
+            if compiled is not None:
+                point, k = compiled.advance(point, k)
                 if k == len(task.times):
                     break
             t = task.times[k]

@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 
 from ...transition.exponential import psi_series, transition
+from .compiled_steps import Iterate, Rule, StepSymbols
 from .fixed_step import Scheme, march
 from .point import Field, Point
-from .stretch import Iterate, Rule, StepSymbols
 from .task import MotionRecord, MotionTask
 
 ITERATIONS = 25

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of many steps in one compiled call, where nothing has to be decided on the way.
+"""Many steps in one compiled call, where nothing has to be decided on the way.
 
 A step of a four-bar takes less than a microsecond of arithmetic, and Python round it seventy. So steps run in compiled
 code; those that need a decision (the position problem does not end in two Newton steps, a dead point may be near, the
-series needs a shorter step) are left to the march step by step, with the same scheme.
+series needs a shorter step) are taken step by step, with the same scheme.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..state_equations import Expression, Maps, Pieces, is_small, state_symbols
 from .point import LARGEST, TOLERANCE, Field, Point
 
 SHORT = 1000            # steps of a motion, below which it is not worth the compiler
-LONGEST = 256           # steps of a stretch
+LONGEST = 256           # steps of a call
 REVIEWED = 64           # ... where the independent coordinates may be chosen again
 FIRST = 8               # ... after one that ended early; each one that does not doubles it
 WRITTEN_OUT = 4_000     # scalar operations of the state equations in a step that are written out
@@ -87,7 +87,7 @@ class Begin(Enum):
         return 0.5 if self is Begin.MIDDLE else 1.0
 
 
-class Stretches:
+class CompiledSteps:
     """Runs of a task's steps by a rule; ``rule(A, dt)`` chooses it at a point."""
 
     def __init__(self, field: Field, rule: Callable[[np.ndarray, float], Rule]) -> None:
@@ -119,16 +119,16 @@ class Stretches:
                 return point, reached
             self._length, k = min(2 * self._length, self._most), reached
             if self._field.choice.auto:
-                return point, k         # the march looks at the choice
+                return point, k         # `march` looks at the choice
         return point, k
 
     def _scan(self, rule: Rule) -> Scan | None:
         """The compiled step; None where it is too large for the compiler, or that failed (the backend says so)."""
         partition = self._field.choice.partition
-        kept, key = partition.kept, f'stretch {rule.key}'
+        kept, key = partition.kept, f'steps {rule.key}'
         if key not in kept:
             small = affordable_step(partition, rule)
-            scan = (Scan(stretch_function(partition, rule), self._field.task.model.backend, in_lanes=False)
+            scan = (Scan(steps_function(partition, rule), self._field.task.model.backend, in_lanes=False)
                     if small else None)     # in lanes it took two to three times as long
             kept[key] = scan if scan is not None and scan.backend == 'c' else None
         return kept[key]
@@ -188,7 +188,7 @@ def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
     return np.stack([times, np.diff(times, prepend=times[0]), np.full(len(times), least)], axis=1)
 
 
-def stretch_function(partition: Partitioned, rule: Rule, begin: Begin | None = None) -> ca.Function:
+def steps_function(partition: Partitioned, rule: Rule, begin: Begin | None = None) -> ca.Function:
     """Step ``(x, (t, dt, least), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns, near)``.
 
     ``y = (q, qd, qdd, lam, lower half of A, 1 where the step holds)``, all after the step, at the position that two

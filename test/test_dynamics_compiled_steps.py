@@ -9,32 +9,32 @@ import pytest
 from motion_examples import model
 
 from mbse_ros.compiled.compiler import have_compiler
-from mbse_ros.dynamics.integrators import exponential, stretch
+from mbse_ros.dynamics.integrators import compiled_steps, exponential
 from mbse_ros.dynamics.integrators.task import MotionRecord, MotionTask
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SingularConfigurationError
 
-STEPS = stretch.SHORT + 200
+STEPS = compiled_steps.SHORT + 200
 pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler: there are no compiled steps')
 
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Steps that ran in stretches."""
-    found, run = [], stretch.Stretches._run
+    """Steps that ran compiled."""
+    found, run = [], compiled_steps.CompiledSteps._run
 
     def counting(self, scan, point, k, stop):
         end = run(self, scan, point, k, stop)
         found.append(end - k)
         return end
-    monkeypatch.setattr(stretch.Stretches, '_run', counting)
+    monkeypatch.setattr(compiled_steps.CompiledSteps, '_run', counting)
     return found
 
 
 def step_by_step(monkeypatch, *arguments, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(stretch.Stretches, 'serve', staticmethod(lambda field: False))
+        patch.setattr(compiled_steps.CompiledSteps, 'serve', staticmethod(lambda field: False))
         return simulate(*arguments, **options)
 
 
@@ -46,7 +46,7 @@ def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
     """But for rounding: the order of sums differs, and some 1e-16 a step grow with the motion. The first one is so long
     that it is compiled unasked."""
     steps = STEPS if (name, scheme, options) == ('four_bar', 'exponential', {}) else 400
-    monkeypatch.setattr(stretch, 'SHORT', min(stretch.SHORT, steps - 200))
+    monkeypatch.setattr(compiled_steps, 'SHORT', min(compiled_steps.SHORT, steps - 200))
     mechanism = model(name)
     fast = simulate(mechanism, steps * 1e-3, 1e-3, scheme, **options)
     assert sum(counted) >= steps - 5
@@ -61,8 +61,8 @@ def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
 @pytest.mark.parametrize('scheme', ('exponential', 'trapezoid', 'rk4'))
 def test_functions_that_are_called_give_the_same(scheme, counted, monkeypatch):
     """As where a mechanism is too large to be written out."""
-    monkeypatch.setattr(stretch, 'WRITTEN_OUT', 0)
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'WRITTEN_OUT', 0)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     mechanism = load_model('four_bar')
     fast = simulate(mechanism, 0.3, 1e-3, scheme)
     assert sum(counted) == 300
@@ -72,7 +72,7 @@ def test_functions_that_are_called_give_the_same(scheme, counted, monkeypatch):
 
 def test_a_trapezoid_that_takes_longer_is_left_to_the_march(counted, monkeypatch):
     """Compiled steps whose Newton's method has no correction are never right to 1e-12."""
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     monkeypatch.setattr(import_module('mbse_ros.dynamics.integrators.trapezoid'), 'CORRECTIONS', 0)
     mechanism = load_model('four_bar')
     fast = simulate(mechanism, 0.03, 1e-3, 'trapezoid')
@@ -92,15 +92,15 @@ def test_a_short_motion_does_without(counted):
 
 def test_stages_that_are_not_solved_are_left_to_the_march(counted, monkeypatch):
     """Steps of 0.1 s: two Newton steps from the guess of a stage do not always end."""
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     fast = simulate(model('four_bar'), 4.0, 0.1, 'rk4')
     assert 0 < sum(counted) < 40 and fast.violation.max() < 1e-11
     np.testing.assert_allclose(fast.q, step_by_step(monkeypatch, model('four_bar'), 4.0, 0.1, 'rk4').q, atol=1e-9)
 
 
 def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
-    monkeypatch.setattr(stretch, 'SHORT', 1)
-    monkeypatch.setattr(stretch, 'Scan', lambda step, backend, in_lanes: SimpleNamespace(backend='vm'))
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'Scan', lambda step, backend, in_lanes: SimpleNamespace(backend='vm'))
     mechanism = load_model('four_bar')      # nothing of it compiled yet
     fast = simulate(mechanism, 0.05, 1e-3)
     assert not counted
@@ -109,7 +109,7 @@ def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
 
 def test_a_series_that_is_too_short_is_still_reported(counted, monkeypatch):
     """The warning has the time of the first such step."""
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     spring, options = model('four_bar_spring'), {'order': 3, 'stop': False}
     fast = simulate(spring, 0.2, 2e-2, **options)
     assert fast.warnings and fast.warnings == step_by_step(monkeypatch, spring, 0.2, 2e-2, **options).warnings
@@ -119,7 +119,7 @@ def test_a_series_that_is_too_short_is_still_reported(counted, monkeypatch):
     ('crank_rocker', 'psi', 0.3882), ('slider_crank', 'stroke', 0.2581)])
 @pytest.mark.parametrize('scheme', ('exponential', 'rk4'))
 def test_a_dead_point_ends_it_where_it_ends_the_march(name, coordinate, dead, scheme, counted, monkeypatch):
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     fast = simulate(model(name), 1.0, 2e-3, scheme, independent=[coordinate], stop=False)
     slow = step_by_step(monkeypatch, model(name), 1.0, 2e-3, scheme, independent=[coordinate], stop=False)
     assert fast.t[-1] == pytest.approx(dead, abs=0.03)
@@ -128,7 +128,7 @@ def test_a_dead_point_ends_it_where_it_ends_the_march(name, coordinate, dead, sc
 
 
 def test_coordinates_are_still_chosen_along_the_motion(counted, monkeypatch):
-    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(compiled_steps, 'SHORT', 1)
     fast = simulate(model('points_only'), 0.8, 5e-4)
     reference = simulate(model('crank_rocker'), 0.8, 0.1, 'dop853')
     assert sum(counted) > 1500 and len(fast.choices) == 6
@@ -136,7 +136,7 @@ def test_coordinates_are_still_chosen_along_the_motion(counted, monkeypatch):
 
 
 def held(scale=1.0, squares=9.0, size=0.0, over=0.5, before=0.9, near=1.0, least=0.0):
-    return bool(stretch.holding_function()(scale, squares, size, over, before, near, least))
+    return bool(compiled_steps.holding_function()(scale, squares, size, over, before, near, least))
 
 
 def test_what_a_step_must_hold():
