@@ -18,9 +18,9 @@ from mechanism_numbers import evaluate as evaluate_many
 from payload_states import Carrier
 
 from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
-from mbse_ros.estimators.paper_reference import PaperModel
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.inverse_dynamics import residual, sample_step
+from studies.paper_reference import PaperModel
 
 MACHINES: dict[str, Callable[[], Machine]] = {
     'crane': crane, 'two_cylinders': two_cylinders, 'simple': lru_cache(lambda: load_machine('lut_simple_crane')),

@@ -17,8 +17,8 @@ from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
 from mbse_ros.graph.solvers.fixed_lag import solve_fixed_lag
 from mbse_ros.graph.solvers.marginals import marginals
 from mbse_ros.simulation.estimator_benchmark import STEP
-from mbse_ros.simulation.graph_benchmark import estimation_rows, own_model_rows
 from mbse_ros.simulation.three_simulations import noisy, true_motion
+from studies.smoothers import estimation_rows, own_model_rows
 
 UNKNOWN = EstimationNoises(position=np.inf, velocity=np.inf, force=np.inf)
 

@@ -21,8 +21,9 @@ from mbse_ros.report.files import check_file, write_json
 from mbse_ros.report.sections import print_table, wide_console
 from mbse_ros.report.series import root_mean_square
 from mbse_ros.report.text import number
-from mbse_ros.simulation.graph_benchmark import estimation_rows, length_rows
 from mbse_ros.studies.many import machine_name
+
+from .smoothers import estimation_rows, length_rows
 
 FOUR_BAR = 'four_bar_adams'
 FORMS = ('dependent', 'independent')

@@ -20,12 +20,12 @@ from mbse_ros.errors import SettingError
 from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.paper_reference import PaperModel, paper_step
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.report.files import check_file, write_json
 from mbse_ros.report.sections import print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
+from .paper_reference import PaperModel, paper_step
 from .timing import interleaved
 
 BATCH = 1000

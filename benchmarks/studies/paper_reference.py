@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..machine import Machine
-from ..transition.exponential import transition
-from ..transition.noise import van_loan
+from mbse_ros.machine import Machine
+from mbse_ros.transition.exponential import transition
+from mbse_ros.transition.noise import van_loan
 
 MPA = 1e6
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import Kernel
-from ..dynamics.model import Model
-from ..errors import DivergenceError
-from ..estimators.filters.defaults import default_noises, default_stddev
-from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
-from ..graph.estimate import EstimatedMotion
-from ..graph.smoother import LinkageSmoother, Smoothed
-from ..report.series import Z95
-from .estimator_benchmark import STEP, BenchmarkScene, rmse, scene_of
-from .three_simulations import noisy
+from mbse_ros.compiled import Kernel
+from mbse_ros.dynamics.model import Model
+from mbse_ros.errors import DivergenceError
+from mbse_ros.estimators.filters.defaults import default_noises, default_stddev
+from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
+from mbse_ros.graph.estimate import EstimatedMotion
+from mbse_ros.graph.smoother import LinkageSmoother, Smoothed
+from mbse_ros.report.series import Z95
+from mbse_ros.simulation.estimator_benchmark import STEP, BenchmarkScene, rmse, scene_of
+from mbse_ros.simulation.three_simulations import noisy
 
 MECHANISM, SENSORS = 'four_bar', ('coupler_gyro',)
 
