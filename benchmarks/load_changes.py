@@ -23,6 +23,8 @@ from machine_accuracy import CYCLES
 from machine_changes import changed_machine
 from wrong_numbers import plant
 
+from mbse_ros.offline.log_loads import LogLoads
+from mbse_ros.scale.stage import ScaleStage
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
@@ -73,7 +75,11 @@ def run(job: Job) -> list[dict]:
             row['noticed'] = None if seen is None else float(np.interp(times[seen], t, moved)) - BEGIN
         else:
             row['false'] = alarms(outputs)
-            row['loads'] = len(pipeline.payload.loads)
+            log = LogLoads(ScaleStage(pipeline.machine))
+            for output in outputs:
+                log.take(output)
+            log.close()
+            row['loads'] = len(log.loads)
         rows.append(row)
     return rows
 

@@ -21,7 +21,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
 from mbse_ros.machine.equations import check_weighs, why_unweighed
-from mbse_ros.payload.load_log import LoadLog
+from mbse_ros.payload.load_change import LoadChange
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -204,7 +204,6 @@ def test_a_mass_is_not_held_through_motion_that_nothing_weighs(kept: str, weighi
     assert before.lower <= 0.0 <= before.upper and before.upper - before.lower < 2000.0
     assert after.lower <= LOAD <= after.upper and after.mass == pytest.approx(before.mass, abs=50.0)
     assert after.status is PayloadStatus.CHANGING and 'bucket moved while nothing weighed' in after.reason
-    assert pipeline.payload.loads[-1].status == 'unknown'
 
 
 def test_the_first_mass_counts_after_motion_where_not_all_cylinders_weigh() -> None:
@@ -212,7 +211,7 @@ def test_the_first_mass_counts_after_motion_where_not_all_cylinders_weigh() -> N
     jerk = Mass(700.0, 50.0, 100.0, 700.0, 700.0, 20, 'open', 50.0, taken=20)
     rest = replace(jerk, taken=0)
     for least, found in ((0.0, True), (0.5, False)):
-        loads = LoadLog((0.0, 2500.0), least=least)
+        loads = LoadChange(2500.0, least=least)
         for k in range(30):
             loads.take(0.1 * k, jerk if k < 3 else rest, 0.0)
         assert loads.found is found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the payload node reports: why the mass is held, what makes it uncertain, the loads so far."""
+"""What the payload node reports: why the mass is held, and what makes it uncertain."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_before_there_is_a_mass(stream):
     stream(0.5, 100.0, status=ObserverStatus.STARTING, reason='settling after a start', faults=Fault.SETTLING)
     status, values = stream.status
     assert (status.level, status.message) == (WARN, 'NO_DATA: observer starting: settling after a start')
-    assert values == {'mass': 'no mass yet', 'samples': '0', 'loads': '1', 'dropped, states': '0'}
+    assert values == {'mass': 'no mass yet', 'samples': '0', 'dropped, states': '0'}
 
 
 def test_what_makes_the_mass_uncertain(stream):
@@ -91,23 +91,15 @@ def test_what_makes_the_mass_uncertain(stream):
     assert len(causes) == 1 and causes[0].startswith('noise of the sensors')
 
 
-def test_loads_one_after_the_other(stream):
-    """100 kg, then 300 kg: the first one is the last that is closed; while it changes the level is OK."""
+def test_another_load(stream):
+    """100 kg, then 300 kg; while it changes the level is OK."""
     stream(3, 100.0)
-    assert stream.status[1]['loads'] == '1' and 'load before' not in stream.status[1]
     stream(1, 200.0, stddev=2000.0, forgotten=0.01)
     status, _ = stream.status
     assert (status.level, status.message) == (OK, 'CHANGING: the load changes')
     stream(4, 300.0)
     status, values = stream.status
-    assert (status.message, values['loads']) == ('UPDATING', '2') and values['mass'].startswith('300.0 kg')
-    mass, _, times = values['load before'].partition(', ')
-    assert mass.startswith('100.0 kg (9') and times.endswith(' s')
-    begin, end = (float(word) for word in times[:-2].split(' to '))
-    assert begin == 0.01 and end == pytest.approx(3.0, abs=0.6)
-    stream.node.stage.reset()
-    stream(1.2, 300.0)
-    assert stream.status[1]['loads'] == '1' and 'load before' not in stream.status[1]
+    assert status.message == 'UPDATING' and values['mass'].startswith('300.0 kg')
 
 
 def test_contact_and_masses_that_cannot_be_are_warnings(stream):

@@ -8,7 +8,7 @@ import pytest
 from core_support import crane, feed, plant
 
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.payload.load_log import plain_difference
+from mbse_ros.payload.load_change import plain_difference
 from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Drift, Trust
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name

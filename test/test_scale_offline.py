@@ -21,8 +21,8 @@ from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline import weigh_bags as weigh_module
-from mbse_ros.offline.bag import parse_tuning
-from mbse_ros.offline.weigh_bags import KINDS, weigh_bags
+from mbse_ros.offline.bag import KINDS, parse_tuning
+from mbse_ros.offline.weigh_bags import weigh_bags
 from mbse_ros.scale import table
 from mbse_ros.scale.export import NAMESPACE, Equipment, write_loads
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of

@@ -54,8 +54,13 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
 def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None, backend: str,
                sources: str | Path | None = None, every: float = 0.0) -> MachineEstimate:
     """Of a machine."""
-    from ..offline.bag import estimate_bag, estimate_samples, parse_tuning  # here, as they take their time to import
-    settings = parse_tuning(words(tuning))
+    from ..offline.bag import (  # here, as they take their time to import
+        KINDS,
+        estimate_bag,
+        estimate_samples,
+        parse_tuning,
+    )
+    settings = parse_tuning(words(tuning), KINDS)
     if isinstance(log, (str, Path)):
         found = estimate_bag(Path(log), machine, settings, namespace, backend, loaded_sources(sources), every=every)
         return MachineEstimate(found.elapsed, found)

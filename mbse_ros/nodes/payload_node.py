@@ -8,7 +8,6 @@ import math
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
-from ..payload.load_log import REMARKS, Load
 from ..payload.payload_settings import PayloadSettings
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
@@ -47,13 +46,12 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
 
     def values(self, result: PayloadEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
-        loads, values = self.stage.loads, {'mass': mass_text(result), 'samples': result.samples}
+        values: dict[str, object] = {'mass': mass_text(result), 'samples': result.samples}
         if math.isfinite(result.mass):
             causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
             values |= {f'uncertainty, cause {k}': f'{cause}: {cause.kg:.3g} kg'
                        for k, cause in enumerate(causes, 1)}
-        return {**values, 'loads': len(loads), **({'tuning': self.stage.note} if self.stage.note else {}),
-                **({'load before': load_text(loads[-2])} if len(loads) > 1 else {})}
+        return {**values, **({'tuning': self.stage.note} if self.stage.note else {})}
 
     def log(self, result: PayloadEstimate) -> None:
         """A line about a new status."""
@@ -66,12 +64,6 @@ def mass_text(payload: PayloadEstimate) -> str:
     if not math.isfinite(payload.mass):
         return 'no mass yet'
     return f'{payload.mass:.1f} kg +- {(payload.upper - payload.lower) / 2:.1f} kg (95 %)'
-
-
-def load_text(load: Load) -> str:
-    """Mass of a load with its interval, and its stamps."""
-    mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.1f} kg ({load.lower:.1f} to {load.upper:.1f})'
-    return f'{mass}, {load.start:.2f} to {load.end:.2f} s' + REMARKS.get(load.status, '')
 
 
 main = PayloadNode.main

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from ..bags.recorded_commands import RecordedCommands
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..description.load import known_machines
-from ..errors import BagError, MbseError, SampleError, SettingError
+from ..errors import BagError, DescriptionError, MbseError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.load_log import Load
 from ..payload.mass import Cause
 from ..payload.payload_settings import PayloadSettings
+from ..scale.scale_settings import ScaleSettings
+from ..scale.stage import ScaleStage
 from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
@@ -33,13 +35,15 @@ from ..streams.pipeline import Output
 from .checks.findings import machine_lines
 from .checks.log_verdict import log_verdict, stage_lines
 from .checks.no_segment import nothing
+from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .memory import check_memory
 from .track import States, Track, Tracker
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
-KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
+KINDS = {**TUNING, 'scale': ScaleSettings}
+TYPES = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
 DEFAULT = 'patu655_lift'
@@ -51,8 +55,9 @@ COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 class Estimate:
     """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
 
-    ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain;
-    ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be trusted.
+    ``loads`` as ``weigh_bags`` has them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the
+    end uncertain; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be
+    trusted.
     """
 
     machine: Machine
@@ -60,9 +65,10 @@ class Estimate:
     truth: TruthSeries | None
     warnings: tuple[str, ...]
     seconds: float
-    loads: tuple[Load, ...]
+    loads: tuple[WeighedLoad, ...]
     budget: tuple[Cause, ...]
     doubts: tuple[str, ...] = ()
+    uncounted: str = ''
 
     @property
     def stamps_ns(self) -> np.ndarray:
@@ -96,11 +102,6 @@ class Estimate:
         """What the log covers, s: the sum of its segments, without pauses and steps of its clock."""
         return int(self.track.length_ns.sum()) * 1e-9
 
-    def load_stamps_ns(self, load: Load) -> tuple[int, int]:
-        """When a load begins and ends by the clock of the log, ns."""
-        first = float(self.elapsed[0])
-        return self.track.stamps_at(first + load.start), self.track.stamps_at(first + load.end)
-
 
 def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
     """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier; raises SettingError."""
@@ -113,11 +114,12 @@ def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUN
         known: dict[str, type] = {item.name: type(item.default)
                                   for item in fields(kinds[room])}     # type: ignore[arg-type]
         if name not in known:
-            raise SettingError(key, text, 'one of ' + ', '.join(known))
+            near = get_close_matches(name, known, 3, 0.5)
+            raise SettingError('--set', key, f'a setting of {room}: {" or ".join(near) or ", ".join(known)}')
         try:
             chosen[room][name] = FLAGS[text] if known[name] is bool else known[name](text)
         except (ValueError, KeyError):
-            raise SettingError(key, text, KINDS[known[name].__name__]) from None
+            raise SettingError(key, text, TYPES[known[name].__name__]) from None
     return {room: _settings(room, kinds[room], values) for room, values in chosen.items()}
 
 
@@ -145,8 +147,8 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
     used = RecordedCommands(source, machine.commands, reader.namespace)
-    found = _Passed(reader, machine, tuning, backend, states, processes, every, used)
-    found.run(take, str(source.path))
+    found = _Passed(reader, machine, tuning, backend, states, processes, every, used, str(source.path))
+    found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
         raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings)}')
@@ -170,32 +172,49 @@ class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
-                 processes: int | None = 0, every: float = 0.0, used: RecordedCommands | None = None) -> None:
-        self.samples, self.tracker, self.seconds = LogSamples(), Tracker(states), 0.0
+                 processes: int | None = 0, every: float = 0.0, used: RecordedCommands | None = None,
+                 name: str = 'samples') -> None:
+        self.samples, self.tracker, self.seconds, self.name = LogSamples(), Tracker(states), 0.0, name
+        tuning = dict(tuning)
+        self.loads, self.uncounted = _loads_of(machine, tuning.pop('scale', ScaleSettings()), name)
         self.log, self.used = LongLog(reader, machine, tuning, backend, every, processes, self.samples,
                                       commands=used), used
 
-    def run(self, take: Callable[[Output], None] | None = None, name: str = 'samples') -> None:
+    def run(self, take: Callable[[Output], None] | None = None) -> None:
         """All of it."""
         start = time.perf_counter()
         with closing(iter(self.log)) as outputs:
             for count, output in enumerate(outputs, 1):
                 self.tracker.add(output)
+                if self.loads is not None:
+                    self.loads.take(output)
                 if take is not None:
                     take(output)
                 if count % LOOK == 0:
-                    check_memory(name)
+                    check_memory(self.name)
         self.seconds = time.perf_counter() - start
 
     def judged(self, warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None) -> Estimate:
         """The result with what was odd about it."""
         pipeline, track = self.log.pipeline, self.tracker.track()
         verdict = log_verdict(self.samples, track, pipeline, ages)
-        first = float(track.elapsed[0])
-        loads = tuple(load.at(load.start - first, load.end - first) for load in pipeline.payload.loads)
+        loads: tuple[WeighedLoad, ...] = ()
+        if self.loads is not None:
+            self.loads.close()
+            loads, _ = self.loads.doubted(lambda load: verdict.doubts)
         warnings = [*warnings, *verdict.lines, *stage_lines(pipeline, self.used)]
         return Estimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
-                        verdict.doubts)
+                        verdict.doubts, self.uncounted)
+
+
+def _loads_of(machine: Machine, settings: ScaleSettings, bag: str) -> tuple[LogLoads | None, str]:
+    """What finds the loads of a log, or why nothing does."""
+    try:
+        found = LogLoads(ScaleStage(machine, settings))
+    except DescriptionError as error:
+        return None, str(error)
+    found.begin(bag)
+    return found, ''
 
 
 def frame_of(source: Bag, namespace: str, topics: TopicMap) -> str:

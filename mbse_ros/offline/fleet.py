@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -29,10 +29,11 @@ from ..resources import write_whole
 from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
+from ..scale.uncertain import UncertainMass
 from ..sources.map import SourceMap
 from ..version import __version__
-from .bag import parse_tuning
-from .weigh_bags import KINDS, weigh_bags
+from .bag import KINDS, parse_tuning
+from .weigh_bags import weigh_bags
 
 ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
 CHECKSUM = 'checksum'
@@ -76,15 +77,24 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a bag: ``loads`` counted, how many of them are ``untrusted``, their ``total``, kg, ``seconds`` of
-    the bag, or the ``error``."""
+    """What became of a bag: ``loads`` counted, how many of them are ``untrusted``, their ``total``, kg, its ``own``
+    and ``common`` deviations, see UncertainMass, the ``faults`` for which masses of loads were held, ``seconds`` of the
+    bag, or the ``error``."""
 
     bag: str
     loads: int = 0
     untrusted: int = 0
     total: float = 0.0
+    own: float = 0.0
+    common: Mapping[str, float] = field(default_factory=dict)
+    faults: Sequence[str] = ()
     seconds: float = 0.0
     error: str = ''
+
+    @property
+    def mass(self) -> UncertainMass:
+        """The total."""
+        return UncertainMass(self.total, self.own, self.common)
 
 
 @lru_cache(maxsize=2)
@@ -116,7 +126,9 @@ def estimate_bag(task: Task) -> Done:
     table = [{**row, 'bag': task.bag, 'machine': task.name, 'start_s': load.start, 'end_s': load.end}
              for row, load in zip(rows(found.records), found.loads)]
     total = found.book.all
-    done = Done(task.bag, total.count, total.untrusted, total.mass.value, found.seconds)
+    faults = list(dict.fromkeys(fault for load in found.loads for fault in load.faults))
+    done = Done(task.bag, total.count, total.untrusted, total.mass.value, total.mass.own, dict(total.mass.common),
+                faults, found.seconds)
     write = write_parquet if task.suffix == PARQUET else write_csv
     written = root / LOADS / f'{task.key}{task.suffix}'
     write_whole(written, lambda path: write(table, path, MORE))

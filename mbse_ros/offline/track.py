@@ -97,11 +97,6 @@ class Track:
             found.add(int(self.start_ns[first]), int(self.stamp_ns[last]), True)
         return found
 
-    def stamps_at(self, elapsed: float) -> int:
-        """Stamp, ns, at a time of that axis, s."""
-        row = min(int(np.searchsorted(self.elapsed, elapsed - 1e-9)), len(self) - 1)
-        return int(self.stamp_ns[row]) - round(1e9 * (float(self.elapsed[row]) - elapsed))
-
     @property
     def status_words(self) -> tuple[str, ...]:
         """Status (n) of the payload, the words of PayloadStatus in small letters."""

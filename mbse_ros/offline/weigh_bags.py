@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
 from ..scale.book import Book
+from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
 from ..scale.scale_file import BARE, Overload, ScaleFile
@@ -22,39 +23,26 @@ from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.elapsed import Elapsed, set_back
-from ..streams.records import PayloadStatus
-from .bag import TUNING, frame_of
+from ..streams.elapsed import set_back
+from .bag import frame_of
 from .checks.findings import machine_lines
 from .checks.log_verdict import log_verdict, stage_lines
 from .checks.no_segment import nothing
+from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .track import Tracker
 
-KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
-UNWEIGHED = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE
 LONG = 0.25         # share of a bag in which a mass is held so, from which it is said
 PART = 4_000_000    # samples of a bag that are judged at once: what they take of the memory is bounded
-
-
-@dataclass(frozen=True)
-class WeighedLoad:
-    """A load, by its record, in a ``bag``; times, s from that bag's first estimate on the axis of ``Elapsed``;
-    of records of a live scale s from the first load, without what a clock was set back."""
-
-    record: Record
-    bag: str
-    start: float
-    end: float
 
 
 @dataclass(frozen=True)
 class WeighedBags:
     """What the scale found on a ``machine``, or what was recorded: ``loads``, those that do not count too, the ``book``
     of all, its ``records``, ``overloads`` in words, what was odd, how long the bags are, s, and whether records are
-    ``damaged``, which are in none of these."""
+    ``damaged``, which are in none of these; ``held``: s for which no mass was known, by kind of fault."""
 
     machine: str
     loads: tuple[WeighedLoad, ...]
@@ -64,6 +52,7 @@ class WeighedBags:
     warnings: tuple[str, ...]
     seconds: float
     damaged: bool = False
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
@@ -78,10 +67,10 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
     rest = {room: value for room, value in tuning.items() if room != 'scale'}
     run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file), every)
     if attachment != BARE:
-        run.note(run.stage.attach(attachment))
+        run.log.note(run.log.stage.attach(attachment))
     for place, bag in enumerate(bags):
         run.read(bag, rest, backend, trucks[place] if place < len(trucks) else '', namespace, sources)
-    run.close()
+    run.log.close()
     return run.weighed()
 
 
@@ -111,17 +100,13 @@ class _Run:
     """Bags one after the other."""
 
     def __init__(self, machine: Machine, stage: ScaleStage, every: float) -> None:
-        self.machine, self.stage, self.every = machine, stage, every
-        self.loads: list[WeighedLoad] = []
-        self.records: list[Record] = []
+        self.machine, self.log, self.every = machine, LogLoads(stage), every
         self.overloads: list[str] = []
         self.warnings: list[str] = []
         self.seconds = 0.0
-        self._bag, self._elapsed, self._begin_ns = '', Elapsed(), 0
+        self.held: defaultdict[str, float] = defaultdict(float)
         self._last_ns: int | None = None
         self._over = False
-        self._recording = 0         # number of the recording, of bags that continue each other
-        self._recordings: dict[int, int] = {}       # of loads, by the number of their record
         self._doubts: list[tuple[int, int, int, tuple[str, ...]]] = []      # recording, first and last stamp, and why
 
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
@@ -138,20 +123,19 @@ class _Run:
         def judge() -> None:
             verdict = log_verdict(samples, track := tracker.track(), log.pipeline, reader.ages)
             odd.extend(f'from {since - begun:.0f} s on: {line}' if since > begun else line for line in verdict.lines)
-            self._doubts.append((self._recording, int(track.start_ns.min()), int(track.stamp_ns.max()), verdict.doubts))
+            first_ns, last_ns = int(track.start_ns.min()), int(track.stamp_ns.max())
+            self._doubts.append((self.log.recording, first_ns, last_ns, verdict.doubts))
         for output in log:
-            begins, segment = first is None, output.segment
-            if begins:
+            if first is None:
                 first = output.state.stamp_ns
                 self._next(str(bag), first, truck)
-            self._elapsed.add(segment.start_ns, segment.stamp_ns, segment.restart)
-            lasts = 1e-9 * (segment.stamp_ns - segment.start_ns)
+            lasts = 1e-9 * (output.segment.stamp_ns - output.segment.start_ns)
             self.seconds += lasts
-            if output.payload.status in UNWEIGHED:
+            if output.payload.status in HELD:
                 held[output.payload.reason] += lasts
-            if begins:
-                self._begin_ns = self._elapsed.total
-            self.note(self.stage.process(output.state, output.payload))
+                for word in output.payload.faults.words:
+                    self.held[word] += lasts
+            self.log.take(output)
             self._last_ns = output.state.stamp_ns
             self._look_at_chart()
             tracker.add(output)
@@ -173,63 +157,38 @@ class _Run:
             why = nothing(log, samples, reader.warnings + log.dropped.lines())
             raise BagError(str(bag), f'nothing to weigh: {why}')
 
-    def note(self, records: Sequence[Record]) -> None:
-        """Keep records; loads with the bag that they are in."""
-        self.records += records
-        for record in records:
-            if record.kind == LOAD:
-                start, end = (self._seconds(record.data[name]) for name in ('start_ns', 'end_ns'))
-                self.loads.append(WeighedLoad(record, self._bag, start, end))
-                self._recordings[record.number] = self._recording
-
-    def _seconds(self, stamp_ns: int) -> float:
-        """Time of the bag at a stamp since its clock was set back last: no load goes on over that."""
-        return 1e-9 * (self._elapsed.at(stamp_ns) - self._begin_ns)
-
-    def close(self) -> None:
-        """No bag follows, or not at once."""
-        self.note(self.stage.end())
-        self.stage.reset()
-        self._last_ns, self._over = None, False
-
     def _next(self, bag: str, first_ns: int, truck: str) -> None:
         """A bag begins."""
-        if self._last_ns is not None and not 0 <= first_ns - self._last_ns <= FOLLOWS_NS:
-            self.close()
-            self._elapsed = Elapsed()
-            self._recording += 1
-        self._bag = bag
+        continues = self._last_ns is not None and 0 <= first_ns - self._last_ns <= FOLLOWS_NS
+        self.log.begin(bag, continues)
+        self._over = self._over and continues
         if truck:
-            self.note(self.stage.new_truck(truck))
+            self.log.note(self.log.stage.new_truck(truck))
 
     def weighed(self) -> WeighedBags:
         """All that was found; a load of a time whose samples are wrong is not trusted, whatever its masses said."""
-        whys = {load.record.number: '; '.join(why) for load in self.loads if (why := self._why(load.record))}
-
-        def doubted(record: Record) -> Record:
-            why = whys.get(record.number) if record.kind == LOAD else None
-            return record if why is None else replace(record, data={**record.data, 'trusted': False, 'why': why})
-        records, book = tuple(map(doubted, self.records)), Book()
+        loads, records = self.log.doubted(self._why)
+        book = Book()
         for record in records:
             book.apply(record)
-        loads = tuple(replace(load, record=doubted(load.record)) for load in self.loads)
         return WeighedBags(self.machine.name, loads, book, records, tuple(self.overloads), tuple(self.warnings),
-                           self.seconds)
+                           self.seconds, held=dict(self.held))
 
     def _why(self, load: Record) -> list[str]:
         """What was wrong with the samples while a load was carried."""
-        start, end, own = load.data['start_ns'], load.data['end_ns'], self._recordings[load.number]
+        start, end, own = load.data['start_ns'], load.data['end_ns'], self.log.recordings[load.number]
         return list(dict.fromkeys(why for recording, first, last, doubts in self._doubts
                                   if recording == own and first <= end and start <= last for why in doubts))
 
     def _look_at_chart(self) -> None:
         """Say where a load begins to be too much for the chart."""
-        if self.stage.file.chart is None or (now := self.stage.live) is None:
+        stage = self.log.stage
+        if stage.file.chart is None or (now := stage.live) is None:
             return
         over = now.overload is Overload.OVER
         if over and not self._over:
             self.overloads.append(
-                f'{Path(self._bag).resolve().name}, {self._seconds(now.stamp_ns):.1f} s: up to '
+                f'{Path(self.log.bag).resolve().name}, {self.log.seconds(now.stamp_ns):.1f} s: up to '
                 f'{now.gross_upper:.0f} kg at a radius of {now.radius:.2f} m, where the load chart has '
                 f'{now.limit:.0f} kg')
         self._over = over

@@ -4,7 +4,8 @@
 A mass that has stayed the same for a while is a level. A load begins with a level that is heavier than an empty
 machine and ends with one that is not; levels between are what was spilt, shaken off or added. Only masses that the
 payload stage stands for make levels: while it says that the load changes, or that the machine touches something,
-nothing is decided, unless it is sure for long that most of a load is gone.
+nothing is decided, unless it is sure for long that most of a load is gone. Where the mass was unknown for so long that
+another load may have been taken, and is another after it, it is another load.
 
 One mass over the time in which it stays the same: many estimates of it made one, without making it too certain.
 
@@ -22,6 +23,8 @@ from math import isfinite, sqrt
 
 import numpy as np
 
+from ..monitor.faults import NONE, Fault
+from ..payload.mass import NORMAL
 from ..streams.records import PayloadStatus
 from .load import CARRIED, COUNTED, PUT_BACK, Carried, Level, Load
 from .reading import KNOWN, Place, Reading, named_slopes
@@ -33,6 +36,7 @@ HELD = 1e-3             # weight of an estimate that is only held, in that of on
 LONGEST = 0.1           # s that one estimate counts at most
 GONE = 1.5      # s for which a load must surely be gone, where no level tells
 DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
+UNSEEN = 4.0    # s of an unknown mass, in less than which no machine puts a load down and takes another
 SURE = 2.0      # standard deviations
 UNSET_NS = 315_360_000_000_000_000      # stamps below it, ten years, are of a clock that has not been set
 REST = 0.15     # of a load: less is left of one that is gone
@@ -124,7 +128,8 @@ class Detector:
         self._plateau: Plateau | None = None        # the level by now
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
-        self._gone, self._dug = 0.0, 0.0
+        self._gone, self._dug, self._unknown = 0.0, 0.0, 0.0
+        self._faults = NONE     # for which the mass was held since the last level without a load
         self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
         self._place: Place | None = None
@@ -175,8 +180,15 @@ class Detector:
             self.reset()        # the clock was set back: what is carried now is a new load
         elif self._carried is not None and self._last_ns is not None and self._last_ns < UNSET_NS <= reading.stamp_ns:
             self._carried.start_ns += reading.stamp_ns - self._last_ns      # the clock of a computer without a battery
-        dt = 0.0 if self._last_ns is None else min(1e-9 * (reading.stamp_ns - self._last_ns), LONGEST)
-        self._last_ns = reading.stamp_ns
+            self._last_ns = None
+        pause = 0.0 if self._last_ns is None else 1e-9 * (reading.stamp_ns - self._last_ns)
+        dt, self._last_ns = min(pause, LONGEST), reading.stamp_ns
+        if reading.held and not reading.known or pause > UNSEEN:
+            self._unknown += pause
+        if reading.held and self._carried is not None:
+            self._carried.faults |= reading.faults
+        elif reading.held:
+            self._faults |= reading.faults
         self._place = reading.place or self._place
         reading = replace(reading, place=self._place) if reading.place is None else reading
         if reading.status is PayloadStatus.CONTACT:
@@ -186,9 +198,11 @@ class Detector:
         self._gone = 0.0
         if self._plateau is not None and self._same(reading, self._plateau):
             self._plateau.add(reading)
-            self._candidate, self._dug = None, 0.0
+            self._candidate, self._dug, self._unknown = None, 0.0, 0.0
             if self._carried is not None:       # not after it may have been dropped
                 self._carried.moved(reading.place)
+            else:
+                self._faults = NONE
         elif self._candidate is not None and self._same(reading, self._candidate):
             self._candidate.add(reading)
         else:
@@ -201,8 +215,7 @@ class Detector:
         """The operator says that the load that hangs there is done; None where none hangs there, or it was counted."""
         if self._carried is None or self._plateau is None or self._carried.counted:
             return None
-        now = Carried(self._carried.start_ns, self._carried.taken, self._carried.tare,
-                      [*self._carried.levels, self._level(self._plateau)])
+        now = replace(self._carried, levels=[*self._carried.levels, self._level(self._plateau)])
         self._carried.counted = True
         return now.delivered(self.settings.dump_radius, self.truck)
 
@@ -231,7 +244,7 @@ class Detector:
 
     def _settling(self, reading: Reading) -> bool:
         """Whether a mass that the payload stage does not stand for yet is known well enough to be one, if it stays."""
-        return (reading.status is PayloadStatus.CHANGING and reading.finite
+        return (reading.status is PayloadStatus.CHANGING and reading.finite and Fault.FIRST_MASS not in reading.faults
                 and reading.stddev <= self.settings.change(self._span))
 
     def _touch(self, reading: Reading, dt: float) -> None:
@@ -265,29 +278,32 @@ class Detector:
 
     def _settle(self, new: Plateau) -> list[Load]:
         """Another level begins; returns the load that ends by it."""
-        old, carried, found = self._plateau, self._carried, []
+        old, carried, found, unseen = self._plateau, self._carried, [], self._unknown > UNSEEN
         if carried is None:
             if self._is_load(new):
-                self._take(old, new, new.first_place if self._empty else None)
+                self._take(old, new, not unseen, self._empty and not unseen)
             self._empty = True      # or there is a load now
         else:
             if old is not None:
                 carried.levels.append(self._level(old))
             again = old is not None and self._digs_again(carried, old, new)
-            if again or self._is_gone(carried, new):
+            other = unseen and old is not None and not _may_be_one(old, new)
+            if again or other or self._is_gone(carried, new):
                 found = self._finish(carried)
-            if again and self._is_load(new):
-                self._take(None, new, new.first_place)
-        self._plateau, self._candidate = new, None
+            if (again or other) and self._is_load(new):
+                self._take(None, new, False, again)
+        self._plateau, self._candidate, self._unknown = new, None, 0.0
         return found
 
-    def _take(self, old: Plateau | None, new: Plateau, place: Place | None) -> None:
-        """A load begins where the level before was left, or with its own first level; ``place``: where it was taken,
-        not known of one that hung there when the scale started."""
+    def _take(self, old: Plateau | None, new: Plateau, left: bool, placed: bool) -> None:
+        """A load begins where the level before was seen to be ``left``, else with its own first level; ``placed``:
+        whether it was taken there, and did not hang there before."""
         tare = self.tare
         if self.settings.carry_back and old is not None:
             tare = old.mass(True)
-        self._carried = Carried(old.last.stamp_ns if old is not None else new.begin_ns, place, tare)
+        begin_ns, faults = (old.last.stamp_ns, self._faults) if old is not None and left else (new.begin_ns, NONE)
+        self._carried = Carried(begin_ns, new.first_place if placed else None, tare, faults=faults)
+        self._faults = NONE
         self._carried.moved(self._place)
         if old is None and self.counted_before is not None:
             room = max(self.settings.change(self._span), new.last.stddev)
@@ -318,3 +334,8 @@ class Detector:
         if carried.put_back(self.settings.dump_radius, self.settings.least_travel):
             return [replace(load, status=PUT_BACK)]
         return [load]
+
+
+def _may_be_one(old: Plateau, new: Plateau) -> bool:
+    """Whether the intervals of two levels meet: nothing says that they are of two loads."""
+    return abs(new.level - old.level) <= NORMAL * (old.last.stddev + new.last.stddev)

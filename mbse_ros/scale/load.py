@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
+from ..monitor.faults import NONE, Fault
 from .reading import Place
 from .uncertain import UncertainMass, combined
 
 WEIGHED, PUT_BACK, CARRIED, COUNTED = 'weighed', 'put_back', 'carried', 'counted'
-SHORT = 1.5     # s, for which what is left of a load is not a load that is carried elsewhere
+SHORT = 2.0     # s, for which what is left of a load is not a load that is carried elsewhere
 COUNTS = WEIGHED, CARRIED       # in totals
 
 
@@ -34,7 +35,8 @@ class Load:
     ``mass``: what of it was delivered, without tare; ``taken``, ``dropped``: where, None where it was not seen;
     ``most``, kg: what it weighed at most, without tare; ``trusted``: whether the payload stage stands for a mass of
     what was delivered. ``status``: 'weighed'; 'put_back': where it was taken, it does not count; 'carried': it hung
-    there when the log ended; 'counted': the end of a load that the operator had counted.
+    there when the log ended; 'counted': the end of a load that the operator had counted. ``faults``: for which the
+    mass was held since it was taken, until its end was seen.
     """
 
     start_ns: int
@@ -45,6 +47,7 @@ class Load:
     most: float = 0.0
     trusted: bool = True
     status: str = WEIGHED
+    faults: Fault = NONE
 
     @property
     def counts(self) -> bool:
@@ -55,7 +58,8 @@ class Load:
 @dataclass
 class Carried:
     """A load while it is carried: since when, from where, what an empty machine weighed before, its levels so far, the
-    farthest it has been from where it was taken, m; ``counted``: by the operator, before its end."""
+    farthest it has been from where it was taken, m; ``counted``: by the operator, before its end; ``faults``: as of a
+    Load."""
 
     start_ns: int
     taken: Place | None
@@ -63,6 +67,7 @@ class Carried:
     levels: list[Level] = field(default_factory=list)
     farthest: float = 0.0
     counted: bool = False
+    faults: Fault = NONE
 
     def moved(self, place: Place | None) -> None:
         """The load is there now."""
@@ -73,12 +78,14 @@ class Carried:
         """The load as it ended: the last level went to nothing. ``before``: where the loads of this truck went.
 
         What was lost within ``radius``, m, of there is delivered, or where nothing was lost there, what was lost within
-        it of the end: all that a bucket shakes off in one place, but no spill on the way, and of a bucket that was only
-        tipped over the truck not the rest that went back to the heap.
+        it of where most was: all that a bucket shakes off in one place, but no spill on the way, and of a bucket that
+        was only tipped over the truck not the rest that went back to the heap. Not of the end: at low rates a part of
+        the load seems to be there until the bucket has swung back.
         """
         chosen = lost_near(self.levels, before, radius) if before is not None else []
-        chosen = chosen or lost_near(self.levels, self.levels[-1].place, radius)
-        return self._load(chosen, self.levels)
+        after = [*(level.mass.value for level in self.levels[1:]), self.tare.value]
+        most = max(zip(self.levels, after), key=lambda pair: pair[0].mass.value - pair[1])[0]
+        return self._load(chosen or lost_near(self.levels, most.place, radius), self.levels)
 
     def delivered_so_far(self, radius: float, before: Place | None, now: Level) -> Load | None:
         """What this truck has got of a load that is still carried; None where that is nothing."""
@@ -96,17 +103,18 @@ class Carried:
 
     def _load(self, chosen: Sequence[int], levels: Sequence[Level]) -> Load:
         """By the losses that count; a level between two of them is not in the sum at all. It went to where most of it
-        was lost."""
+        was lost, and ended with the last level that the payload stage stands for: others are of a drop already."""
         factors = [0.0] * (len(levels) + 1)
         for i in chosen:
             factors[i] += 1.0
             factors[i + 1] -= 1.0
         masses = [*(level.mass for level in levels), self.tare]
         most = max(chosen, key=lambda i: masses[i].value - masses[i + 1].value)
-        return Load(self.start_ns, levels[chosen[-1]].stamp_ns, combined(zip(factors, masses)), self.taken,
+        last = max((i for i in chosen if levels[i].trusted), default=chosen[-1])
+        return Load(self.start_ns, levels[last].stamp_ns, combined(zip(factors, masses)), self.taken,
                     levels[most].place,
                     max(level.mass.value for level in levels) - self.tare.value,
-                    all(levels[i].trusted for i in chosen))
+                    all(level.trusted for level, factor in zip(levels, factors) if factor), faults=self.faults)
 
 
 def lost_near(levels: Sequence[Level], place: Place | None, radius: float) -> list[int]:

@@ -9,12 +9,13 @@ from math import isfinite, nan
 
 import numpy as np
 
-from ..monitor.faults import Fault
+from ..monitor.faults import NONE, Fault
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 
 # The mass is that of what hangs there, though it may not be measured at this very moment.
 KNOWN = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
          PayloadStatus.ACCELERATING)
+HELD = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE        # nothing is known of what hangs there
 NO_SLOPES = np.zeros(0)
 
 
@@ -40,7 +41,7 @@ class Reading:
     ``slopes`` (k,): that times the derivatives of the mass by the machine's uncertain numbers, for one standard
     deviation of each; 0 and (0,) from an observer that does not report them. ``place``: None where it is not known.
     ``trusted``: false soon after a mass that could not be, as while a machine digs: the payload stage waits for a
-    while of motion, in which a bucket may be emptied already.
+    while of motion, in which a bucket may be emptied already. ``faults``: of the payload stage.
     """
 
     stamp_ns: int
@@ -51,6 +52,12 @@ class Reading:
     trusted: bool = True
     information: float = 0.0
     slopes: np.ndarray = field(default_factory=lambda: NO_SLOPES, compare=False)
+    faults: Fault = NONE
+
+    @property
+    def held(self) -> bool:
+        """Whether the payload stage does not stand for the mass, nor for that it changes."""
+        return self.status in HELD
 
     @property
     def known(self) -> bool:
@@ -77,7 +84,7 @@ def reading(state: StateEstimate | None, payload: PayloadEstimate, place: Place 
         rows = state.weighing[state.weighing[:, 0] > 0.0]
         information, slopes = float(rows[:, 0].sum()), rows[:, 3:].sum(axis=0)
     return Reading(payload.stamp_ns, payload.mass, payload.stddev, payload.status, place, trusted, information,
-                   slopes)
+                   slopes, payload.faults)
 
 
 def named_slopes(names: tuple[str, ...], slopes: np.ndarray, size: float) -> Mapping[str, float]:

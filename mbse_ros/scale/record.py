@@ -95,6 +95,6 @@ def load_record(load: Load, truck: str, who: str = SCALE, hanging: float | None 
     return Record(LOAD, load.end_ns, {
         'truck': truck, 'start_ns': load.start_ns, 'end_ns': load.end_ns, **mass_data(load.mass), 'most': load.most,
         'taken': place_data(load.taken), 'dropped': place_data(load.dropped), 'status': load.status,
-        'counts': load.counts, 'trusted': load.trusted, 'who': who,
+        'counts': load.counts, 'trusted': load.trusted, 'who': who, 'faults': list(load.faults.words),
         **({} if hanging is None else {'hanging': hanging})},
         key=f'load {load.start_ns} {load.end_ns}')

@@ -78,9 +78,9 @@ def fault_of(record: Record, verified: bool = False) -> str:
     for name, fits in fields.items():
         if not fits(data.get(name)):
             return f'{name}: got {_short(data.get(name))}, expected {_WORDS[fits]}'
-    for name in ('order', 'why'):
-        if not _text(data.get(name, '')):
-            return f'{name}: got {_short(data[name])}, expected {_WORDS[_text]}'
+    for name, fits in _LATER.items():
+        if name in data and not fits(data[name]):
+            return f'{name}: got {_short(data[name])}, expected {_WORDS[fits]}'
     return _contradiction(record) if 'interval' in fields else ''
 
 
@@ -165,3 +165,5 @@ _FIELDS: Mapping[str, Mapping[str, Fits]] = {
     TARGET: {'target': _number}, ZERO: _MASS, ATTACHMENT: {'attachment': _text}, ENDED: {}, REPAIRED: {
         'file': _text, 'kept': _stamp, 'lost': _numbers, 'absent': _numbers, 'because': _texts}}
 """By kind of record what its fields have to be."""
+_LATER: Mapping[str, Fits] = {'order': _text, 'why': _text, 'faults': _texts}
+"""Fields that not all records have."""

@@ -81,6 +81,14 @@ class RecordFile:
         return found
 
 
+def is_records(path: Path) -> bool:
+    """Whether a file may be one of records: SQLite's, and not that of a bag."""
+    if path.suffix == '.db3' or not path.is_file():
+        return False
+    with path.open('rb') as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def read_records(path: str | Path, newest: int = 2) -> RecordFile:
     """Read a file; ``newest``: the latest version of the schema that is known.
 

@@ -21,8 +21,9 @@ class ScaleSettings(Settings):
     least_time: float = setting(0.5, 'A mass counts once it has been known, and the same, for so long', 's', 0.05, 60.0)
     guard: float = setting(0.5, 'Of a mass that ends, this last part is left out: it may have begun to change', 's',
                            0.0, 10.0)
-    dump_radius: float = setting(2.0, 'What is lost so near to where a load ends, or to where the loads of this truck '
-                                      'went before, is delivered; what is lost elsewhere is not', 'm', 0.01, 100.0)
+    dump_radius: float = setting(2.0, 'What is lost so near to where the loads of this truck went before, or, where '
+                                      'nothing was, to where most of a load is lost, is delivered; what is lost '
+                                      'elsewhere is not', 'm', 0.01, 100.0)
     least_travel: float = setting(2.0, 'A load that was never carried farther than that, and ends within dump_radius '
                                        'of where it was taken, was put back and does not count; 0: it does, as it '
                                        'does on a machine without a swing', 'm', 0.0, 100.0)

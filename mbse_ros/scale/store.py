@@ -175,8 +175,8 @@ class RecordStore:
             synced(self.path.parent)
         finally:
             part.unlink(missing_ok=True)
-        self.notice = (f'{self.path} was damaged and is kept as {aside.name}; {len(found.rows)} records are whole and '
-                       'continue in a new file: ' + '; '.join(damage.line for damage in damages[:SAID]))
+        self.notice = (f'{self.path} was damaged and is kept as {aside.name}; what is whole, {len(found.rows)} of its '
+                       'records, continues in a new file: ' + '; '.join(damage.line for damage in damages[:SAID]))
         self._found = read_records(self.path, len(MIGRATIONS))
 
     def _write_again(self) -> None:

@@ -20,7 +20,7 @@ COLUMNS = {         # name: type, for Parquet
     'lower_kg': float, 'upper_kg': float, 'stddev_kg': float, 'own_stddev_kg': float, 'most_kg': float,
     'taken_x_m': float, 'taken_y_m': float, 'taken_z_m': float, 'taken_swing_rad': float, 'dropped_x_m': float,
     'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
-    'counts': bool, 'trusted': bool, 'why': str}
+    'counts': bool, 'trusted': bool, 'why': str, 'faults': str}
 UNDONE = 'undone'
 KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
 
@@ -47,7 +47,7 @@ def _row(count: int, record: Record, undone: bool) -> dict[str, Any]:
             'own_stddev_kg': data['own'], 'most_kg': data['most'], **places,
             'status': UNDONE if undone else data['status'], 'who': data['who'],
             'counts': bool(data['counts']) and not undone, 'trusted': bool(data['trusted']),
-            'why': data.get('why', '')}
+            'why': data.get('why', ''), 'faults': ' '.join(data.get('faults', ()))}
 
 
 def iso_time(stamp_ns: int) -> str:

@@ -15,7 +15,8 @@ from ..machine.hanging import down
 from ..streams.records import ObserverStatus, StateEstimate
 from .reading import Place
 
-EVERY_NS = 100_000_000      # between two solutions of the position problem: a load is not faster than that matters
+EVERY_NS = 200_000_000      # between two solutions of the position problem: a load is not faster than that matters
+STILL = 1e-3                # m and rad, by which coordinates may change until the load has moved
 UPRIGHT = 0.99              # cosine between the axis of a swing and gravity
 
 
@@ -34,6 +35,7 @@ class Whereabouts:
     def reset(self) -> None:
         """Forget the last solution."""
         self._q: np.ndarray | None = None
+        self._at: tuple[np.ndarray, Place] | None = None        # the last solution and what it is of
         self._last_ns: int | None = None
         self.radius = nan
 
@@ -43,23 +45,28 @@ class Whereabouts:
             return None
         self._last_ns = state.stamp_ns
         if state.status is ObserverStatus.LOST:
-            self._q, self.radius = None, nan
+            self._q, self._at, self.radius = None, None, nan
             return None
         entries = dict(zip(state.names, state.mean[-1].tolist()))
         z = state.mean[-1, :len(self._machine.coordinates)]
         base = {axis: entries[f'inclination/{axis}'] for axis in self._machine.inclinations}
         swung = np.array([entries.get(f'swing/{axis}', 0.0) for axis in self._machine.swings])
-        if not np.isfinite([*z, *base.values(), *swung]).all():
+        moved = np.concatenate([z, [*base.values()], swung])
+        if not np.isfinite(moved).all():
             return None
+        if self._at is not None and not state.restart and np.abs(moved - self._at[0]).max() < STILL:
+            return self._at[1]
         try:
-            self._q = self._machine.position(z, None if state.restart else self._q)
+            start = self._machine.model.start.q if state.restart or self._q is None else self._q
+            self._q = self._machine.model.position(z, start)
         except MbseError:       # out of reach for the moment: the next one from the file's start
-            self._q, self.radius = None, nan
+            self._q, self._at, self.radius = None, None, nan
             return None
         found = self._frames.load(self._q, base, swung).place
         self.radius = float(np.linalg.norm((found - self._origin)[self._across]))
         x, y, z = found.tolist()
-        return Place(x, y, z, entries.get(f'position/{self._swing}', nan))
+        self._at = moved, Place(x, y, z, entries.get(f'position/{self._swing}', nan))
+        return self._at[1]
 
 
 def swing_coordinate(machine: Machine) -> str:

@@ -21,7 +21,7 @@ from ..monitor.faults import DOUBTS, NONE, Fault, joined, reason_of
 from ..payload.estimator import PayloadEstimator
 from ..payload.exchanged import Exchanged
 from ..payload.gates import too_slow
-from ..payload.load_log import Load, LoadLog
+from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
 from ..payload.trust import Drift, Trust
@@ -271,7 +271,8 @@ class PayloadStage:
         machine = self._estimator.machine
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
-        self._loads = LoadLog(self._limits, self._estimator.difference, 0.0 if whole else FIRST_WEIGHED)
+        self._change = LoadChange(self._limits[1] - self._limits[0], self._estimator.difference,
+                                  0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
         self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
 
@@ -279,12 +280,6 @@ class PayloadStage:
     def budget(self) -> tuple[Cause, ...]:
         """What makes the mass uncertain, the largest first."""
         return self._estimator.budget(self._mass.noise) if self._mass is not None else ()
-
-    @property
-    def loads(self) -> tuple[Load, ...]:
-        """The loads so far, the last one still carried; what forgets nothing sees one. Times, s, on the axis of
-        ``Elapsed``."""
-        return self._loads.all(self._elapsed.total * 1e-9, self._mass) if self._mass is not None else ()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
@@ -297,7 +292,7 @@ class PayloadStage:
             pause = (now - before - length) * 1e-9
             self._estimator.restart(pause)
             if pause > 0.0:
-                self._loads.pause()
+                self._change.pause()
         rare = Fault.RARE in state.faults
         if rare:
             self._rare_ns, self._rare = now, (state.reason, state.faults)
@@ -333,9 +328,9 @@ class PayloadStage:
     def _judged(self, mass: Mass, joint: bool) -> Verdict:
         """Status, reason and faults of a mass for which a state was used."""
         low, high = self._limits
-        if joint and not self._loads.found and mass.mass == mass.mass:
+        if joint and not self._change.found and mass.mass == mass.mass:
             return PayloadStatus.CHANGING, reason_of(Fault.FIRST_MASS), Fault.FIRST_MASS
-        if self._loads.unseen and self._loads.changing:
+        if self._change.unseen and self._change.changing:
             return PayloadStatus.CHANGING, (
                 f'{reason_of(Fault.UNSEEN)}: {self._unseen} moved while nothing weighed; it counts again after '
                 f'{FIRST_WEIGHED:g} s of weighing'), Fault.UNSEEN
@@ -347,9 +342,9 @@ class PayloadStage:
             return PayloadStatus.IMPLAUSIBLE, (
                 f"{reason_of(Fault.CONTRADICTION)}: a sensor or the machine's file is wrong, most likely "
                 f'{mass.contradiction}'), Fault.CONTRADICTION
-        if self._loads.unknown_again:
+        if self._change.unknown_again:
             return PayloadStatus.NO_DATA, reason_of(Fault.PAUSED), Fault.PAUSED
-        if self._loads.changing:
+        if self._change.changing:
             return PayloadStatus.CHANGING, reason_of(Fault.LOAD_CHANGES), Fault.LOAD_CHANGES
         if mass.surprise:
             return PayloadStatus.CHANGING, (
@@ -360,19 +355,19 @@ class PayloadStage:
         """The same, but for a mass that looks well soon after one that cannot be."""
         status, _, faults = verdict
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
-        known, contact, implausible = (self._loads.found, status is PayloadStatus.CONTACT,
+        known, contact, implausible = (self._change.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
         rare = Fault.RARE in faults     # no alarm: it is not said what else there is
         doubted = self._doubted_ns == self._elapsed.total
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
-                   or status is PayloadStatus.NO_DATA and self._loads.unknown_again)
+                   or status is PayloadStatus.NO_DATA and self._change.unknown_again)
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
-            rare or missing or self._loads.unseen)
+            rare or missing or self._change.unseen)
         refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0,
-                                   alarm or implausible or hidden or self._loads.just_paused)
+                                   alarm or implausible or hidden or self._change.just_paused)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          doubted and not known)
         if status is PayloadStatus.UPDATING and self._trust.lost:
@@ -386,7 +381,7 @@ class PayloadStage:
         self._mass, since_rare = mass, self._elapsed.total - self._rare_ns
         self._lately.take(self._elapsed.total, state.weighing, mass)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
-        self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
+        self._change.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
         verdict = held or self._judged(mass, state.weighing.size > 0)
         if held is None and (
                 verdict[0] in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS

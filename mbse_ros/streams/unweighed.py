@@ -8,7 +8,6 @@ from math import nan
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..monitor.faults import Fault
-from ..payload.load_log import Load
 from ..payload.mass import Cause
 from ..payload.payload_settings import PayloadSettings
 from .records import PayloadEstimate, PayloadStatus, StateEstimate
@@ -40,11 +39,6 @@ class Unweighed(PayloadStage):
 
     @property
     def budget(self) -> tuple[Cause, ...]:
-        """None."""
-        return ()
-
-    @property
-    def loads(self) -> tuple[Load, ...]:
         """None."""
         return ()
 

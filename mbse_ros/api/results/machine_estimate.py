@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from .simulations import truth_series
 
 if TYPE_CHECKING:
     from ...offline.bag import Estimate
-    from ...payload.load_log import Load
+    from ...offline.log_loads import WeighedLoad
     from ...payload.mass import Cause
 
 
@@ -76,11 +76,12 @@ class MachineEstimate(Result):
         return self.estimate.track.status_words
 
     @property
-    def loads(self) -> tuple[Load, ...]:
-        """Loads one after the other: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``."""
-        elapsed = self.estimate.elapsed
-        return tuple(load.at(*np.interp([load.start, load.end], elapsed - elapsed[0], self.t).tolist())
-                     for load in self.estimate.loads)
+    def loads(self) -> tuple[WeighedLoad, ...]:
+        """Loads as ``mbse loads`` has them: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``,
+        ``trusted``, ``faults``."""
+        elapsed = self.estimate.elapsed - self.estimate.elapsed[0]
+        times = ((load, np.interp([load.start, load.end], elapsed, self.t).tolist()) for load in self.estimate.loads)
+        return tuple(replace(load, start=start, end=end) for load, (start, end) in times)
 
     @property
     def budget(self) -> tuple[Cause, ...]:

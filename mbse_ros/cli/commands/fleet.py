@@ -43,9 +43,8 @@ def fleet(
     not stop the others.
     """
     from ...machine import load_machine
-    from ...offline.bag import parse_tuning
+    from ...offline.bag import KINDS, parse_tuning
     from ...offline.fleet import Task, held, known, run_fleet
-    from ...offline.weigh_bags import KINDS
     from ...report.files import check_file
     from ...report.sections import tracked
     from ...scale.export import CSV, PARQUET
@@ -99,12 +98,15 @@ def _check_pyarrow() -> None:
 def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:
     """What was found, and what failed; exit status 1 where something did."""
     from ...report.files import write_json
+    from ...scale.uncertain import total
     failed = sorted((done for done in found if done.error), key=lambda done: done.bag)
-    good = [done for done in found if not done.error]
+    good = sorted((done for done in found if not done.error), key=lambda done: done.bag)
+    mass = total(done.mass for done in good)
     loads, untrusted = sum(done.loads for done in good), sum(done.untrusted for done in good)
     write_json(json_file, {'bags': len(found), 'done_before': before, 'loads': loads, 'untrusted': untrusted,
-                           'total': sum(done.total for done in sorted(good, key=lambda done: done.bag)),
-                           'seconds': sum(done.seconds for done in sorted(good, key=lambda done: done.bag)),
+                           'total': mass.value, 'total_interval': list(mass.interval),
+                           'faults': sorted({fault for done in good for fault in done.faults}),
+                           'seconds': sum(done.seconds for done in good),
                            'failures': [{'bag': done.bag, 'error': done.error} for done in failed]})
     for done in failed[:SHOWN]:
         typer.echo(f'failed: {done.error}', err=True)

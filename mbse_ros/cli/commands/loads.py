@@ -12,7 +12,8 @@ from ...errors import SettingError
 from ..arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
 
 if TYPE_CHECKING:
-    from ...offline.weigh_bags import WeighedBags, WeighedLoad
+    from ...offline.log_loads import WeighedLoad
+    from ...offline.weigh_bags import WeighedBags
 
 
 def loads(
@@ -53,10 +54,11 @@ def loads(
     wrong in all loads alike.
     """
     from ...machine import load_machine
-    from ...offline.bag import parse_tuning
-    from ...offline.weigh_bags import KINDS, recorded_loads, weigh_bags
+    from ...offline.bag import KINDS, parse_tuning
+    from ...offline.weigh_bags import recorded_loads, weigh_bags
     from ...report.files import check_file, check_folder
     from ...scale.export import SUFFIXES
+    from ...scale.record_file import is_records
     from ...scale.scale_file import scale_of
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
@@ -64,6 +66,9 @@ def loads(
     bags = bags or []
     if (records is None) == (not bags):
         raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')
+    for bag in bags:
+        if is_records(bag):
+            raise SettingError('bags', str(bag), f'folders of bags; the records of a live scale: --records {bag}')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
                                 'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace,
@@ -97,9 +102,10 @@ def repair_records(path: Path) -> None:
     from ...scale.store import repair
     output = path.with_name(f'{path.stem}.repaired{path.suffix}')
     found = repair(path, output)
-    typer.echo(f'{output}: {len(found.rows)} records are whole, {len(found.lost)} are lost'
-               + (f': {", ".join(map(str, found.lost))}' if found.lost else '') if found.damages
-               else f'{path}: all {len(found.rows)} records are whole, there is nothing to repair')
+    whole, lost = len(found.rows), ', '.join(map(str, found.lost))
+    kept = f'{whole} record is whole' if whole == 1 else f'{whole} records are whole'
+    gone = f'record {lost} is lost' if len(found.lost) == 1 else f'records {lost} are lost' if lost else 'none is lost'
+    typer.echo(f'{output}: {kept}, {gone}' if found.damages else f'{path}: {kept}, there is nothing to repair')
 
 
 class Handed(NamedTuple):
@@ -147,20 +153,9 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
                      'total_interval': list(tally.mass.interval)} for name, tally in book.trucks.items()}
     from ...scale.table import undone_loads
     undone = undone_loads(found.records)
-    return {'loads': [_load(load, undone) for load in found.loads], 'total': total.value,
+    return {'loads': [load.values(load.record.number in undone) for load in found.loads], 'total': total.value,
             'total_interval': list(total.interval), 'count': book.all.count, 'untrusted': book.all.untrusted,
-            'trucks': trucks, 'overloads': list(found.overloads)}
-
-
-def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
-    from ...scale.table import UNDONE, iso_time
-    data, gone = load.record.data, load.record.number in undone
-    return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
-            'truck': data['truck'], 'status': UNDONE if gone else data['status'],
-            'counts': data['counts'] and not gone, 'bag': load.bag,
-            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'start': iso_time(data['start_ns']),
-            'end': iso_time(data['end_ns']), 'most': data['most'],
-            'trusted': data['trusted'], 'why': data.get('why', ''), 'taken': data['taken'], 'dropped': data['dropped']}
+            'trucks': trucks, 'overloads': list(found.overloads), 'held_s': dict(found.held)}
 
 
 def show(found: WeighedBags, several: bool) -> None:

@@ -15,10 +15,10 @@ from ...bags.writer import BagWriter
 from ...description.model import fingerprint
 from ...machine import Machine, load_machine
 from ...machine.equations import why_unweighed
-from ...offline.bag import Estimate, estimate_bag, parse_tuning
+from ...offline.bag import KINDS, Estimate, estimate_bag, parse_tuning
+from ...offline.log_loads import WeighedLoad
 from ...payload.center import center_of
-from ...payload.load_log import REMARKS, Load
-from ...scale.table import iso_time
+from ...scale.table import mass_text, remark_of
 from ...streams.pipeline import Output
 from ...streams.records import PayloadStatus
 from ..arguments import machine_name
@@ -32,7 +32,7 @@ UNKNOWN = math.nan, math.nan
 def estimate_machine(machine: str | None, valve: str | None, request: LogRequest) -> None:
     """Estimate, print, and write what was asked for."""
     request.check_outputs()
-    tuning, states = parse_tuning(request.words), request.full or request.report is not None
+    tuning, states = parse_tuning(request.words, KINDS), request.full or request.report is not None
     described = load_machine(machine_name(machine, [request.bag], request.namespace), valve)
     with written(described, request.output) as take:
         estimate = estimate_bag(request.bag, described, tuning, request.namespace, request.backend, request.sources,
@@ -70,16 +70,16 @@ def summary(estimate: Estimate) -> list[str]:
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     lines += [f'not trusted: {doubt}' for doubt in estimate.doubts]
-    if len(estimate.loads) > 1:
-        lines += [', '.join(filter(None, [f'load {k}: {load_text(load)}', wall_time(*estimate.load_stamps_ns(load))]))
-                  for k, load in enumerate(estimate.loads, 1)]
+    lines += [f'load {k}: {load_text(load)}' for k, load in enumerate(estimate.loads, 1)]
+    lines += [f'loads are not counted: {estimate.uncounted}'] if estimate.uncounted and not unweighed else []
     return [*lines, cost_line(estimate.seconds, estimate.log_seconds)]
 
 
-def load_text(load: Load) -> str:
+def load_text(load: WeighedLoad) -> str:
     """One load in words."""
-    mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.2f} kg ({load.lower:.2f} to {load.upper:.2f})'
-    return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + REMARKS.get(load.status, '')
+    return ', '.join(filter(None, [
+        f'{load.start:.1f} to {load.end:.1f} s', f'{mass_text(load.record.mass)} kg', remark_of(load.record, set()),
+        wall_time(load.record.data['start_ns'], load.record.data['end_ns'])]))
 
 
 def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
@@ -103,16 +103,9 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                     'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                for cause in estimate.budget],
-                    'loads': [_load(load, estimate.load_stamps_ns(load)) for load in estimate.loads]},
+                    'loads': [load.values() for load in estimate.loads]},
         'cost': cost(estimate.seconds, estimate.log_seconds)}
     return result | ({'state': _state(estimate)} if full else {})
-
-
-def _load(load: Load, stamps_ns: tuple[int, int]) -> dict[str, Any]:
-    """A load, its times on the axis of the log and by its clock."""
-    return {'start_s': load.start, 'end_s': load.end, 'start_ns': stamps_ns[0], 'end_ns': stamps_ns[1],
-            'start': iso_time(stamps_ns[0]), 'end': iso_time(stamps_ns[1]), 'mass': load.mass,
-            'interval': [load.lower, load.upper], 'status': load.status}
 
 
 def _state(estimate: Estimate) -> dict[str, Any]:

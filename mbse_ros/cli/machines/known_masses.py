@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ...description.language.units import split_number, unit_factor
 from ...errors import SettingError
-from ...offline.weigh_bags import WeighedBags, WeighedLoad
+from ...offline.log_loads import WeighedLoad
+from ...offline.weigh_bags import WeighedBags
 from ...resources import regular
 from ...scale.comparison import Compared, KnownMass
 from ...scale.uncertain import UncertainMass, combined

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...offline.weigh_bags import WeighedBags, WeighedLoad
+from ...offline.log_loads import WeighedLoad
+from ...offline.weigh_bags import WeighedBags
 from ...report.chart import COLORS, Chart, Curve, Panel
 from ...report.data import Run, Table
 from ...report.text import number, percent

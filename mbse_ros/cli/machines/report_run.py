@@ -12,10 +12,11 @@ from ...bags.series import TruthSeries
 from ...compiled.compiler import remarks
 from ...estimators.hydraulic_state import MASS
 from ...machine import Machine
+from ...machine.equations import why_unweighed
 from ...offline.bag import Estimate, truth_at
-from ...payload.load_log import Load
 from ...report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ...report.text import number
+from ...scale.table import mass_text, remark_of
 from ...streams.records import PayloadStatus
 from ..logs import wall_time
 from ..units import unit_and_scale
@@ -55,6 +56,8 @@ def _facts(estimate: Estimate) -> dict[str, str]:
 def _notes(estimate: Estimate) -> list[str]:
     """What the result does not say."""
     notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
+    if estimate.uncounted and not why_unweighed(estimate.machine):
+        notes.append(f'Loads are not counted: {estimate.uncounted}')
     if _one_way(estimate):
         notes.append(ONE_LIFT)
     notes.append("The 95 % interval holds the scatter of the samples, the uncertainties stated in the machine's file, "
@@ -118,19 +121,14 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
 
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Loads, what makes the mass uncertain, and errors against the truth."""
-    tables = [Table('Loads', ('from', 'to', 'by the clock', 'mass', '95 % interval', 'status'), [
-        (f'{load.start:.1f} s', f'{load.end:.1f} s', wall_time(*estimate.load_stamps_ns(load)), *_weighed(load),
-         load.status) for load in estimate.loads])]
+    tables = [Table('Loads', ('from', 'to', 'by the clock', 'mass, 95 % interval', ''), [
+        (f'{load.start:.1f} s', f'{load.end:.1f} s',
+         wall_time(load.record.data['start_ns'], load.record.data['end_ns']), f'{mass_text(load.record.mass)} kg',
+         remark_of(load.record, set())) for load in estimate.loads])]
     causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))
     return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
-
-
-def _weighed(load: Load) -> tuple[str, str]:
-    """Mass and interval, empty where it is not known."""
-    known = load.status != 'unknown'
-    return (f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg') if known else ('', '')
 
 
 def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:

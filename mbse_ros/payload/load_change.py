@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the load changes: where an estimate of motion and mass gives up what it knew of the mass.
+
+The observer forgets old information on the mass when the mass keeps changing in one direction (see
+``estimators.weighing``). That alone may be an accident; so a change is over when the mass is known again, and stays.
+Which loads there were is found by ``scale.detection``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import hypot, inf, isfinite
+
+from .mass import Mass
+
+LOOK_BACK = 0.5         # s over which forgetting counts as a change
+CHANGED = 0.5           # of the logarithm of the share of information that is kept, and ...
+LOST = 1.1              # ... factor on the noise, from which a change begins
+ANOTHER = 25.0          # of that logarithm, at once: the payload has found out that the load is another
+AGREES = 2.0            # deviations that the noise said before, by which the first mass may still move
+CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
+LEAST = 0.005           # of the range of the payload's limits: smallest noise of a mass that changes
+SETTLES = 1.0           # s of weighing in which a mass settles after a pause
+KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
+UNSURE = 0.02           # ... and up to which a mass that still agrees with that before has not changed
+
+
+def plain_difference(new: Mass, old: Mass) -> tuple[float, float]:
+    """By how much two masses differ, kg, and how uncertain that is where both are as wrong: not at all."""
+    return new.mass - old.mass, 0.0
+
+
+class LoadChange:
+    """Of one machine with payload.limits ``span``, kg, apart; ``difference``: see ``PayloadEstimator.difference``;
+    ``least``: s of weighing before the first mass counts."""
+
+    def __init__(self, span: float,
+                 difference: Callable[[Mass, Mass], tuple[float, float]] = plain_difference,
+                 least: float = 0.0) -> None:
+        self._difference, self._least, self._weighed = difference, least, 0.0
+        self._span = span
+        self._recent: deque[tuple[float, float, Mass]] = deque()
+        self.found = False      # whether the first mass has agreed with itself for a while
+        self.unseen = False     # whether the load may be another since it was weighed, and hardly was weighed again
+        self.changing = False   # whether the load changes, or has changed and is not known yet
+        self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
+
+    def pause(self) -> None:
+        """All sensors have paused: that something is forgotten next does not mean another load."""
+        self._paused = 0.0
+
+    def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
+        """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
+        first information that still counts; ``look_back``, s, over which forgetting counts as a change."""
+        weighed = t - self._recent[-1][0] if mass.taken and self._recent else 0.0
+        self._weighed += weighed
+        self._paused += weighed
+        if not mass.taken and self._recent and kept < self._recent[-1][1]:
+            self._weighed, self.unseen = 0.0, True      # what is forgotten though nothing was weighed
+        self.unseen = self.unseen and self._weighed < self._least
+        self._recent.append((t, kept, mass))
+        while t - self._recent[0][0] > look_back:
+            self._recent.popleft()
+        begin, most, old = self._recent[0]
+        if not self.found:
+            self.found = (self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
+                          and self._weighed >= self._least)
+        elif not self.changing:
+            forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST * self._span)
+            if most - kept > ANOTHER:
+                self._recent = deque([self._recent[-1]])
+            self.changing = (most - kept > ANOTHER or forgotten and not self._calm(mass, old, AGREES, UNSURE)
+                             or isfinite(old.mass) and not isfinite(mass.mass))
+            self._after_pause = self._paused <= look_back
+        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN) and not self.unseen:
+            self.changing = False
+
+    def _calm(self, new: Mass, old: Mass, deviations: float, known: float) -> bool:
+        """Whether a mass is known to that share of the range, and the same as half a second before."""
+        return new.noise < known * self._span and self._agree(new, old, deviations * new.noise, deviations)
+
+    def _agree(self, new: Mass, old: Mass, room: float, deviations: float) -> bool:
+        """Whether two masses differ by no more than ``room``, kg, and ``deviations`` of what the uncertain numbers make
+        of another pose."""
+        off, stddev = self._difference(new, old)
+        return abs(off) <= hypot(room, deviations * stddev)
+
+    @property
+    def just_paused(self) -> bool:
+        """Whether a mass still settles after a pause."""
+        return self._paused <= SETTLES
+
+    @property
+    def unknown_again(self) -> bool:
+        """Whether the load changes, and only a pause of all sensors is the reason."""
+        return self.changing and self._after_pause
