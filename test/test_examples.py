@@ -98,7 +98,7 @@ def test_crane_from_csv():
 
 def test_excavator_payload(capsys):
     found = example('excavator_payload').main(seconds=5.0)
-    assert found.lower[-1] < 1200.0 < found.upper[-1] and 'weighed' in capsys.readouterr().out
+    assert found.lower[-1] < 1200.0 < found.upper[-1] and 'carried' in capsys.readouterr().out
 
 
 def test_factor_graph(capsys):

@@ -32,7 +32,7 @@ from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
 
 LIGHTEST = 0.03     # of the full scale: see ScaleSettings
-LATE = 2.5          # s after it was taken or dropped, in which a change shows, at 100 and 20 Hz
+LATE = 2.5          # s after it was dropped, or taken at 100 Hz, in which a change shows
 DROPPED = (0.0, 1.0), (12.0, 1.0), (12.2, 0.0), (17.0, 0.0), (17.2, 0.6), (30.0, 0.6)
 UP_DOWN = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(
     (0.0, 0.0), (2.4, 0.0), (2.5, 0.5), (5.9, 0.5), (6.0, 0.0), (9.4, 0.0), (9.5, 1.0), (12.0, 1.0)))
@@ -44,11 +44,14 @@ def built(name: str) -> tuple[Machine, Plant]:
     return machine, plant_of(machine)
 
 
-def frames_of(name: str, cycle: str, payload: float, rate: float, seed: int = 1) -> list[SensorFrame]:
+def frames_of(name: str, cycle: str, payload: float, rate: float) -> list[SensorFrame]:
+    """Of a machine whose numbers are off by what its file says."""
     machine, plant = built(name)
-    found = UP_DOWN if cycle == 'up and down' else cycle_by_name(cycle.removesuffix(', dropped'), machine, seed)
+    found = UP_DOWN if cycle == 'up and down' else cycle_by_name(cycle.removesuffix(', dropped'), machine, 1)
     found = replace(found, load=DROPPED) if cycle.endswith('dropped') else found
-    return SimulatedCrane(machine, payload, seed, found, CraneSettings(rate=rate), plant=plant).run()
+    numbers = plant.machine.parameters
+    true = numbers.mean + numbers.stddev * np.random.default_rng([1, 7]).standard_normal(len(numbers.mean))
+    return SimulatedCrane(machine, payload, 1, found, CraneSettings(rate=rate), true, plant).run()
 
 
 def loads_of(frames: list[SensorFrame], machine: Machine) -> tuple[WeighedLoad, ...]:
@@ -87,7 +90,7 @@ def test_each_load_once_in_its_interval_at_its_time(name: str, cycle: str, paylo
     for load, (taken, whole, dropped, gone, mass) in zip(found, true):
         assert load.lower < mass < load.upper and load.upper - load.lower < 0.08 * built(name)[0].payload_data.limits[1]
         begin, end = (1e-9 * load.record.data[name] for name in ('start_ns', 'end_ns'))
-        assert taken - 0.5 < begin < whole + LATE and dropped - 0.5 < end < gone + LATE
+        assert taken - 0.5 < begin < whole + LATE * (100.0 / rate) ** 0.5 and dropped - 0.5 < end < gone + LATE
 
 
 @pytest.mark.parametrize('name, cycle, payload', [*CASES, ('zx200', 'dig', 0.0), ('zx200', 'boom', 0.0)])
@@ -95,7 +98,7 @@ def test_at_10_hz_no_load_that_never_was(name: str, cycle: str, payload: float) 
     """Some loads cannot be weighed then; what is listed was carried at that time, and nothing reaches over a drop."""
     frames = frames_of(name, cycle, payload, 10.0)
     true, found = carried(frames), loads_of(frames, built(name)[0])
-    for load in found:
+    for load in (load for load in found if load.record.counts):
         begin, end = (1e-9 * load.record.data[name] for name in ('start_ns', 'end_ns'))
         met = [other for other in true if min(end, other[2]) > max(begin, other[1])]
         assert len(met) == 1 and begin > met[0][0] - 0.5 and end < met[0][3] + LATE

@@ -11,7 +11,7 @@ import pytest
 
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.detection import Detector
-from mbse_ros.scale.load import CARRIED, COUNTED, PUT_BACK, WEIGHED, Load
+from mbse_ros.scale.load import CARRIED, COUNTED, EMPTY, PUT_BACK, WEIGHED, Load
 from mbse_ros.scale.reading import Place, Reading
 from mbse_ros.scale.scale_settings import ScaleSettings
 from mbse_ros.scale.uncertain import UncertainMass, total
@@ -329,6 +329,22 @@ def test_a_load_that_is_first_seen_after_an_unknown_time_begins_there() -> None:
         for reading in (*constant(3.0, 0.0), *constant(3.0, 1000.0, begin=3.0 + pause)):
             detector.process(reading)
         assert detector.since_ns == pytest.approx(1e9 * begins) and (detector.carried.taken is None) is (pause > 4.0)
+
+
+def test_what_turns_out_to_be_nothing_is_no_load() -> None:
+    """A first estimate of 190 kg that goes on to 60 kg, 90 kg uncertain: it neither counts when it is gone nor hangs
+    there at the end of a log."""
+    sinking = [replace(r, mass=max(60.0, 190.0 - 3.0 * k)) for k, r in enumerate(constant(8.0, 0.0, stddev=90.0))]
+    for gone in (True, False):
+        detector = Detector(NAMES, SPAN)
+        for reading in sinking:
+            assert detector.process(reading) == []
+        assert detector.carrying
+        if gone:
+            load, = [load for reading in constant(3.0, -200.0, begin=8.0) for load in detector.process(reading)]
+            assert load.status == EMPTY and not load.counts
+        else:
+            assert detector.end() is None
 
 
 def test_most_of_a_load_says_where_it_went() -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from ..monitor.faults import NONE, Fault
 from ..payload.mass import NORMAL
 from ..streams.records import PayloadStatus
-from .load import CARRIED, COUNTED, PUT_BACK, Carried, Level, Load
+from .load import CARRIED, COUNTED, EMPTY, PUT_BACK, Carried, Level, Load
 from .reading import KNOWN, Place, Reading, named_slopes
 from .scale_settings import ScaleSettings
 from .uncertain import NOTHING, UNKNOWN, UncertainMass
@@ -37,6 +37,7 @@ LONGEST = 0.1           # s that one estimate counts at most
 GONE = 1.5      # s for which a load must surely be gone, where no level tells
 DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
 UNSEEN = 4.0    # s of an unknown mass, in less than which no machine puts a load down and takes another
+BLIND = 1.0     # ... in which it is hardly carried away from where it was taken
 SURE = 2.0      # standard deviations
 UNSET_NS = 315_360_000_000_000_000      # stamps below it, ten years, are of a clock that has not been set
 REST = 0.15     # of a load: less is left of one that is gone
@@ -213,11 +214,17 @@ class Detector:
 
     def count_now(self) -> Load | None:
         """The operator says that the load that hangs there is done; None where none hangs there, or it was counted."""
-        if self._carried is None or self._plateau is None or self._carried.counted:
+        if self._carried is None or (now := self._by_now) is None:
             return None
-        now = replace(self._carried, levels=[*self._carried.levels, self._level(self._plateau)])
         self._carried.counted = True
         return now.delivered(self.settings.dump_radius, self.truck)
+
+    @property
+    def _by_now(self) -> Carried | None:
+        """What is carried with its present level; None where nothing is, or it has been counted."""
+        if self._carried is None or self._plateau is None or self._carried.counted:
+            return None
+        return replace(self._carried, levels=[*self._carried.levels, self._level(self._plateau)])
 
     def part(self) -> Load | None:
         """What this truck has got of a load that is still carried; the rest is another load from here on."""
@@ -230,8 +237,10 @@ class Detector:
 
     def end(self) -> Load | None:
         """The load that hangs there when the log ends."""
-        load = self.count_now()
-        return None if load is None else replace(load, status=CARRIED, dropped=None)
+        now, load = self._by_now, self.count_now()
+        if now is None or load is None or not self._was_load(now):
+            return None
+        return replace(load, status=CARRIED, dropped=None)
 
     def discard(self) -> None:
         """What hangs there is no load: the operator says that the machine is empty."""
@@ -265,6 +274,11 @@ class Detector:
         least = max(self.settings.lightest(self._span), plateau.last.stddev)
         return plateau.level - self.tare.value >= least
 
+    def _was_load(self, carried: Carried) -> bool:
+        """Whether what began as a load was one: a first estimate may have been too high."""
+        most = max((level.mass for level in carried.levels), key=lambda mass: mass.value) - carried.tare
+        return most.value >= self.settings.lightest(self._span) and most.interval[0] > 0.0
+
     def _is_gone(self, carried: Carried, plateau: Plateau) -> bool:
         """Whether a level is what is left of a load: little of it, even where the empty machine seems to weigh more."""
         most = max((level.mass.value for level in carried.levels), default=0.0) - carried.tare.value
@@ -281,7 +295,7 @@ class Detector:
         old, carried, found, unseen = self._plateau, self._carried, [], self._unknown > UNSEEN
         if carried is None:
             if self._is_load(new):
-                self._take(old, new, not unseen, self._empty and not unseen)
+                self._take(old, new, not unseen, self._empty and self._unknown <= BLIND)
             self._empty = True      # or there is a load now
         else:
             if old is not None:
@@ -331,6 +345,8 @@ class Detector:
         load = carried.delivered(self.settings.dump_radius, self.truck)
         if carried.counted:
             return [replace(load, status=COUNTED)]
+        if not self._was_load(carried):
+            return [replace(load, status=EMPTY)]
         if carried.put_back(self.settings.dump_radius, self.settings.least_travel):
             return [replace(load, status=PUT_BACK)]
         return [load]

@@ -11,7 +11,7 @@ from ..monitor.faults import NONE, Fault
 from .reading import Place
 from .uncertain import UncertainMass, combined
 
-WEIGHED, PUT_BACK, CARRIED, COUNTED = 'weighed', 'put_back', 'carried', 'counted'
+WEIGHED, PUT_BACK, CARRIED, COUNTED, EMPTY = 'weighed', 'put_back', 'carried', 'counted', 'empty'
 SHORT = 2.0     # s, for which what is left of a load is not a load that is carried elsewhere
 COUNTS = WEIGHED, CARRIED       # in totals
 
@@ -35,8 +35,8 @@ class Load:
     ``mass``: what of it was delivered, without tare; ``taken``, ``dropped``: where, None where it was not seen;
     ``most``, kg: what it weighed at most, without tare; ``trusted``: whether the payload stage stands for a mass of
     what was delivered. ``status``: 'weighed'; 'put_back': where it was taken, it does not count; 'carried': it hung
-    there when the log ended; 'counted': the end of a load that the operator had counted. ``faults``: for which the
-    mass was held since it was taken, until its end was seen.
+    there when the log ended; 'counted': the end of a load that the operator had counted; 'empty': it was none.
+    ``faults``: for which the mass was held since it was taken, until its end was seen.
     """
 
     start_ns: int

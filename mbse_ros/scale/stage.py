@@ -20,7 +20,7 @@ from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
 from .live import Live, live
-from .load import COUNTED, Carried, Load
+from .load import COUNTED, EMPTY, Carried, Load
 from .reading import Reading, reading
 from .record import (
     ATTACHMENT,
@@ -254,7 +254,7 @@ class ScaleStage:
 
     def _take(self, load: Load) -> None:
         """A load has ended."""
-        if load.status == COUNTED:
+        if load.status in (COUNTED, EMPTY):
             self.pending.append(Record(ENDED, load.end_ns))
         else:
             self.pending.append(load_record(load, self.book.filling.name, SCALE))
