@@ -45,8 +45,9 @@ TESTS = {
     'streams/linkage/lagged': 'streams_linkage_lagged',
     'payload/trust': 'payload_trust', 'payload/exchanged': 'payload_exchanged', 'payload/gates': 'payload_gates',
     'payload/state_gates': 'payload_state_gates', 'payload/estimator': 'payload_estimator estimators_weighing',
-    'payload/load_log': 'payload_loads', 'payload/steps': 'payload_steps',
+    'payload/load_change': 'payload_load_change', 'payload/steps': 'payload_steps',
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_estimator',
+    'scale/detection': 'scale_detection streams_elapsed', 'scale/load': 'scale_detection',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
         'channel_series', 'force_fit', 'sensor_rules', 'suspects', 'value_rules')},
     'offline/checks/plausibility': 'offline_findings offline_plausibility',
