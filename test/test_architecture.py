@@ -22,7 +22,6 @@ TWICE = {
     'Calibration': 'that of the description is in fingerprints of files; the other is a result of offline/calibration',
     'Drift': 'payload: whether a mass wanders; scale: the line through its errors',
     'Level': 'that of the description is in fingerprints of files; the other is a mass of the scale between two loads',
-    'Load': 'payload: of a log; scale: with truck and tare',
     'Series': 'report: documented for users; offline/checks: samples of a channel',
 }
 LONGEST_FILE = 400
