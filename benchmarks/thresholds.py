@@ -54,7 +54,8 @@ TESTS = {
     'offline/checks/command_rules': 'offline_command_rules offline_plausibility',
     'offline/checks/findings': 'offline_findings cli_parts', 'offline/checks/check_bag': 'cli_check_data',
     'offline/checks/remedies': 'offline_remedies offline_plausibility',
-    'offline/checks/offset_rules': 'offline_time_rules', 'offline/checks/time_rules': 'offline_time_rules'}
+    'offline/checks/offset_rules': 'offline_time_rules',
+    'offline/checks/time_rules': 'offline_stamps offline_time_rules'}
 
 
 def numbers(text: str) -> Iterator[tuple[str, ast.expr]]:

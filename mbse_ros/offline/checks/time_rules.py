@@ -21,7 +21,6 @@ from .remedies import Finding
 SECOND = 1_000_000_000
 FEW = 3                 # samples: fewer wrong stamps are slips that cost nothing
 FEWEST = 20             # samples of a channel from which on its stamps are judged
-SHARED = 0.05           # share of the samples with the stamp of another, from which on a clock is coarse
 COARSE_NS = 1_000_000   # steps of a clock that are worth a word
 WHOLE = 3               # whole seconds, and samples in each, from which on sub-seconds are judged
 APART_NS = 500_000_000  # between the clocks of two channels that begin and end as far apart
@@ -132,7 +131,7 @@ def _fractions(name: str, stamps: np.ndarray) -> list[Finding]:
 def _coarse(name: str, stamps: np.ndarray) -> list[Finding]:
     """A clock of large steps: many samples have one stamp."""
     distinct = np.unique(stamps)
-    if len(stamps) - distinct.size < SHARED * len(stamps) or distinct.size < FEW:
+    if len(stamps) < 1.5 * (distinct.size - 1) or distinct.size < FEW:      # no step can be large enough
         return []
     step = int(np.gcd.reduce(np.diff(distinct)))
     if step < COARSE_NS or step < 1.5 * (int(distinct[-1]) - int(distinct[0])) / len(stamps):
