@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 from core_support import crane
+from machine_variants import changed
 
-from mbse_ros.machine import load_machine
+from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.checks.channel_series import Means, Series
 from mbse_ros.offline.checks.sensor_rules import huge_values, sensor_findings
 from mbse_ros.offline.checks.suspects import resting_of, suspects
@@ -191,13 +192,13 @@ def test_positions_beyond_their_limits(beyond: float, seconds: float, seen: bool
     assert bool(beyond_limits(crane(), CHANNELS[STROKE], Series(t, values))) is seen
 
 
-def units(largest: float) -> str:
-    """Remedies of pressures up to so much."""
+def units(largest: float, machine: Machine = crane(), name: str = PISTON) -> str:
+    """Remedies of samples from half of so much up."""
     t = 0.05 * np.arange(100)
     values = np.linspace(0.5, 1.0, 100) * largest
-    means = Means(t, np.zeros(100), {STROKE: np.full(100, 0.2), PISTON: values})
-    found = suspects(crane(), {PISTON: Series(t, values)}, means)
-    return ', '.join(remedy.words for remedy in found.remedies.get(PISTON, ()))
+    means = Means(t, np.zeros(100), {STROKE: np.full(100, 0.2), name: values})
+    found = suspects(machine, {name: Series(t, values)}, means)
+    return ', '.join(remedy.words for remedy in found.remedies.get(name, ()))
 
 
 @pytest.mark.parametrize('inside, outside, unit', [
@@ -206,6 +207,22 @@ def units(largest: float) -> str:
     (1030.0, 990.0, 'atmosphere')])
 def test_units_that_a_pressure_may_have(inside: float, outside: float, unit: str) -> None:
     assert unit in units(inside) and unit not in units(outside)
+
+
+def test_a_supply_is_near_that_of_the_file() -> None:
+    """A fifth to five times 10 MPa."""
+    machine = changed('patu655_lift', {'sensors/pump': {'kind': 'pressure', 'supply': 'pump', 'stddev': '60 kPa'}})
+    for largest, found in ((19.8, False), (20.6, True), (498.0, True), (506.0, False)):
+        assert ('bar' in units(largest, machine, 'pressure/pump')) is found
+
+
+def test_a_unit_in_which_a_position_is_no_more_than_noise_is_none() -> None:
+    """Two deviations are 0.8 mm."""
+    t = 0.05 * np.arange(100)
+    for range_mm, found in ((0.83, True), (0.77, False)):
+        values = 200.0 + np.linspace(0.0, range_mm, 100)
+        remedies = suspects(crane(), {STROKE: Series(t, values)}, Means(t, np.zeros(100), {STROKE: values})).remedies
+        assert bool(remedies[STROKE]) is found
 
 
 def test_a_machine_that_rests() -> None:
