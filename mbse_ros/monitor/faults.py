@@ -171,7 +171,8 @@ KINDS = {
         'for {streams.stages.RETURN_NS} s after a fault that doubts the state', (_MASS,)),
     Fault.FIRST_MASS: Kind(
         'the first mass does not agree yet with the one half a second before', 'no load is known yet',
-        'CHANGING: no mass yet', 'masses half a second apart, by the deviations of their noise', (_MASS,)),
+        'CHANGING: no mass yet', 'masses {payload.load_change.LOOK_BACK} s apart differ by more than '
+        '{payload.load_change.AGREES} deviations of their noise', (_MASS,)),
     Fault.PAUSED: Kind(
         'after a pause of all sensors the load may be another one, and is not known yet',
         'no sensor has sent for long, and no mass is known since', 'NO_DATA: the mass is held',
@@ -190,7 +191,10 @@ KINDS = {
         (_MASS,)),
     Fault.LOAD_CHANGES: Kind(
         'the load changes', 'the force balance shows another mass', 'CHANGING: forgets the mass',
-        'information on the mass is dropped, and the mass is less known, or another', (_MASS,)),
+        'within {payload.load_change.LOOK_BACK} s the logarithm of what counts still of the mass falls by '
+        '{payload.load_change.CHANGED}, and its noise rises {payload.load_change.LOST} times; until it moves by less '
+        'than {payload.load_change.CALM} deviation and is known to {payload.load_change.KNOWN} of the range of its '
+        'limits', (_MASS,)),
     Fault.SURPRISE: Kind(
         'masses of these poses contradict those before', 'the machine has moved, or a sensor has become wrong',
         'CHANGING: forgets what was found of the errors',
