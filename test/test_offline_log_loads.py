@@ -19,8 +19,7 @@ from core_support import feed
 from machine_variants import REMOVED, changed
 
 import mbse_ros
-from mbse_ros.bags.frames import write_frame
-from mbse_ros.bags.writer import BagWriter
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.cli.machines.estimate_machine import summary
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.bag import KINDS, estimate_bag, parse_tuning

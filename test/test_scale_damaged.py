@@ -282,4 +282,4 @@ def test_the_commands(path, tmp_path) -> None:
     assert book.all.mass == true.all.mass and book.all.count == 7
     assert 'nothing to repair' in mbse('loads', '--records', new, '--repair').out
     assert repair(new, tmp_path / 'more.db').damages == () and not (tmp_path / 'more.db').exists()
-    assert '--records' in refused('loads', path, '--repair')
+    assert '--records' in refused('loads', path, '--repair') and f'--records {path}' in refused('loads', path)

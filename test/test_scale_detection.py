@@ -331,6 +331,19 @@ def test_a_load_that_is_first_seen_after_an_unknown_time_begins_there() -> None:
         assert detector.since_ns == pytest.approx(1e9 * begins) and (detector.carried.taken is None) is (pause > 4.0)
 
 
+@pytest.mark.parametrize('status, away, taken', [
+    (PayloadStatus.NO_DATA, 1.5, True), (PayloadStatus.NO_DATA, 2.5, False), (PayloadStatus.CHANGING, 2.5, True)])
+def test_a_load_that_was_taken_while_nothing_was_known(status: PayloadStatus, away: float, taken: bool) -> None:
+    """It was taken where its first mass is, unless the machine has moved away by then, unseen."""
+    moves = [replace(r, mass=float('nan'), place=Place(5.0, away * k / 20, 1.0))
+             for k, r in enumerate(constant(2.0, 0.0, status, 3.0))]
+    loaded = [replace(r, place=Place(5.0, away, 1.0)) for r in constant(3.0, 1000.0, begin=5.0)]
+    detector = Detector(NAMES, SPAN)
+    for reading in (*constant(3.0, 0.0), *moves, *loaded):
+        detector.process(reading)
+    assert detector.carried.taken == (Place(5.0, away, 1.0) if taken else None)
+
+
 def test_what_turns_out_to_be_nothing_is_no_load() -> None:
     """A first estimate of 190 kg that goes on to 60 kg, 90 kg uncertain: it neither counts when it is gone nor hangs
     there at the end of a log."""

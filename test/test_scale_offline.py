@@ -100,6 +100,7 @@ def test_why_nothing_was_weighed_is_said(frames, tmp_path) -> None:
     found = weigh_bags([write(nothing, tmp_path / 'nan')], crane(), {})
     assert not found.loads and any('the mass was held for 3.0 s' in line and 'missing: pressure/lift_rod' in line
                                    for line in found.warnings)
+    assert found.held['missing'] == pytest.approx(3.0, abs=0.1)
     sound = weigh_bags([write(frames[:900], tmp_path / 'sound')], crane(), {})
     assert sound.loads and not any('the mass was held' in line for line in sound.warnings)
 

@@ -27,6 +27,7 @@ from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import Overload, scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
+from ..scale.table import count_text
 from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from .base.lifecycle import ManagedNode
 from .base.node_settings import ScaleNodeSettings, ScaleTuning
@@ -95,7 +96,7 @@ class ScaleNode(ManagedNode[Machine]):
         if wanted.target and book.filling.target != wanted.target:
             self.stage.set_target(wanted.target)
         where = 'in memory alone' if self._store is None else f'in {self._store.path}'
-        self.get_logger().info(f'records {where}: {book.all.count} loads, {book.all.mass.value:.0f} kg so far')
+        self.get_logger().info(f'records {where}: {count_text(book.all)}, {book.all.mass.value:.0f} kg so far')
 
     def connect(self) -> None:
         """Take states and payloads from here on."""

@@ -37,7 +37,6 @@ LONGEST = 0.1           # s that one estimate counts at most
 GONE = 1.5      # s for which a load must surely be gone, where no level tells
 DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
 UNSEEN = 4.0    # s of an unknown mass, in less than which no machine puts a load down and takes another
-BLIND = 1.0     # ... in which it is hardly carried away from where it was taken
 SURE = 2.0      # standard deviations
 UNSET_NS = 315_360_000_000_000_000      # stamps below it, ten years, are of a clock that has not been set
 REST = 0.15     # of a load: less is left of one that is gone
@@ -134,6 +133,8 @@ class Detector:
         self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
         self._place: Place | None = None
+        self._seen: Place | None = None         # where the machine was when the mass was not held last
+        self._came: Place | None = None         # and before the level that may begin
 
     @property
     def carrying(self) -> bool:
@@ -195,6 +196,7 @@ class Detector:
         if reading.status is PayloadStatus.CONTACT:
             self._touch(reading, dt)
         if not (reading.known or self._settling(reading)):
+            self._seen = self._seen if reading.held else reading.place
             return self._unsure(reading, dt)
         self._gone = 0.0
         if self._plateau is not None and self._same(reading, self._plateau):
@@ -207,7 +209,8 @@ class Detector:
         elif self._candidate is not None and self._same(reading, self._candidate):
             self._candidate.add(reading)
         else:
-            self._candidate = Plateau(reading, self._names, self.settings.guard)
+            self._candidate, self._came = Plateau(reading, self._names, self.settings.guard), self._seen
+        self._seen = reading.place
         if self._candidate is not None and self._candidate.seconds >= self.settings.least_time:
             return self._settle(self._candidate)
         return []
@@ -274,6 +277,11 @@ class Detector:
         least = max(self.settings.lightest(self._span), plateau.last.stddev)
         return plateau.level - self.tare.value >= least
 
+    def _stayed(self, new: Plateau) -> bool:
+        """Whether a level begins where the mass was not held last: else the load was taken on the way, or before."""
+        came, begins = self._came, new.first_place
+        return came is None or begins is None or came.distance(begins) <= self.settings.dump_radius
+
     def _was_load(self, carried: Carried) -> bool:
         """Whether what began as a load was one: a first estimate may have been too high."""
         most = max((level.mass for level in carried.levels), key=lambda mass: mass.value) - carried.tare
@@ -295,7 +303,7 @@ class Detector:
         old, carried, found, unseen = self._plateau, self._carried, [], self._unknown > UNSEEN
         if carried is None:
             if self._is_load(new):
-                self._take(old, new, not unseen, self._empty and self._unknown <= BLIND)
+                self._take(old, new, not unseen, self._empty and not unseen and self._stayed(new))
             self._empty = True      # or there is a load now
         else:
             if old is not None:
