@@ -26,12 +26,15 @@ from core_support import (
 from mbse_ros.description.model import Scalar
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
+from mbse_ros.monitor.faults import Fault
+from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.streams.verdict import vague
 
 MASSES = (0.0, 50.0, 200.0)
 SEGMENT = 0.1       # s, where not every sensor period is looked at
@@ -137,6 +140,27 @@ def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
     outputs = estimate('orifice', frames, observer, PayloadSettings(**STATUSES[status])).outputs
     some = [o.payload for o in outputs if o.payload.status is status]
     assert some and all(bool(p.reason) == (status is not PayloadStatus.UPDATING) for p in some)
+
+
+def test_a_mass_whose_interval_is_wider_than_a_share_of_the_range_is_not_weighed() -> None:
+    """Its first second is known to 20 kg, later ones to 3."""
+    widest = 0.01 * np.diff(crane().payload_data.limits)[0]
+    frames = cycle_run('orifice').frames[:600]
+    before, after = ([o.payload for o in estimate('orifice', frames, settings=settings).outputs] for settings in (
+        PayloadSettings(), PayloadSettings(max_interval_share=0.01)))
+    wide = [p.status is PayloadStatus.UPDATING and p.upper - p.lower > widest for p in before]
+    assert any(wide) and not all(wide[k] for k, p in enumerate(before) if p.status is PayloadStatus.UPDATING)
+    for found, old, held in zip(after, before, wide):
+        assert (found.status, found.faults) == (
+            (PayloadStatus.NOT_OBSERVABLE, Fault.VAGUE) if held else (old.status, old.faults))
+        assert not held or 'max_interval_share' in found.reason
+
+
+def test_a_mass_that_may_be_any_load_is_not_weighed() -> None:
+    limits = crane().payload_data.limits
+    mass = Mass(50.0, 980.0, 1900.0, 50.0, 50.0, 1, 'open', 980.0, 1)
+    assert vague(mass, limits, PayloadSettings().max_interval_share)[2] is Fault.VAGUE
+    assert vague(replace(mass, half_width=30.0), limits, PayloadSettings().max_interval_share) is None
 
 
 def test_two_cylinders_weigh_as_well() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a mass counts again after one that cannot be, or after alarms of any kind that come too often."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -8,12 +9,13 @@ import pytest
 from core_support import crane, feed, plant
 
 from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.monitor.faults import Fault
 from mbse_ros.payload.load_change import plain_difference
 from mbse_ros.payload.mass import Mass
-from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Drift, Trust
+from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Alarm, Drift, Trust
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Pipeline
-from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
 DT = 0.01
 PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
@@ -231,3 +233,37 @@ def test_both_sides_of_each_time():
     assert not after((3.9, {'wanders': True})).lost and after((4.1, {'wanders': True})).lost     # 1 + t / 2 > 3
     contact = DT, {'contact': True}
     assert not after(contact, calm(2.9), wrong).lost and after(contact, calm(3.1), wrong).lost
+
+
+def test_what_is_not_trusted_yet_says_since_which_alarm_and_what_ends_it():
+    """States in which a pressure is rejected for a moment."""
+    pipeline, reasons, left = Pipeline(crane('unknown')), set(), []
+    stage = pipeline.payload
+    for k, frame in enumerate(lifts(50.0)[:1100]):
+        for output in feed(pipeline, [frame]):
+            if 510 <= k < 515:
+                stage.process(replace(output.state, status=ObserverStatus.COASTING, faults=Fault.REJECTED,
+                                      reason=f'rejected: {PISTON}'))
+            elif output.payload.faults == Fault.NOT_TRUSTED:
+                reasons.add(output.payload.reason)
+                left.append((k * DT, *map(float, re.fullmatch(
+                    r'the last alarm was (\d+) s ago; ([\d.]+) s of motion without one are left',
+                    stage.distrust).groups())))
+    assert len(reasons) == 1 and re.fullmatch(
+        f'not trusted yet: observer coasting: rejected: {PISTON} at t = 6.2 s; the masses must '
+        'agree for 2 s of motion without an alarm', *reasons)
+    assert all(abs(t - ago - 6.2) < 0.6 for t, ago, _ in left)
+    assert left[-1][2] < 0.1 and not stage.distrust and all(0.0 <= now[2] <= before[2] for before, now in zip(
+        left, left[1:]))
+
+
+def test_alarms_are_counted_until_motion_has_taken_all_doubt_off():
+    trust = Trust()
+    for k in range(3):
+        trust.take(DT, True, False, True, now=Alarm(f'alarm {k}', float(k)))
+        pass_time(trust, 0.2)
+    assert trust.words.startswith('alarm 2 at t = 2.0 s, the last of 3 alarms; ')
+    pass_time(trust, 60.0)
+    assert not trust.left_words(64.0)
+    trust.take(DT, True, False, True, now=Alarm('another', 64.0))
+    assert trust.words.startswith('another at t = 64.0 s; ') and trust.left == trust.wanted

@@ -136,9 +136,11 @@ KINDS = {
         'range by {streams.linkage.bounds.ROOM} of it; of speeds and pressures also by '
         '{streams.linkage.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
     Fault.VAGUE: Kind(
-        'not known', 'a coordinate is known no better than a share of its range', 'loses the state, LOST',
+        'not known', 'a coordinate, or the mass, is known no better than a share of its range',
+        'loses the state, LOST; of a mass NOT_OBSERVABLE', 'an interval of the mass wider than `max_interval_share`, '
+        '{payload.max_interval_share}, of `payload.limits`; '
         'standard deviation of a position above {streams.linkage.bounds.ROOM} of its range; of a mechanism: above '
-        '`lost_stddev`, {linkage.lost_stddev} rad or m', (_STATE, _LINKAGE)),
+        '`lost_stddev`, {linkage.lost_stddev} rad or m', (_STATE, _LINKAGE, _MASS)),
     Fault.SETTLING: Kind(
         'settling after a start', 'the state has started a moment ago', 'STARTING: the mass is held',
         'for `settle_time`, {observer.settle_time} s, and until speeds are known to `start_velocity`, '

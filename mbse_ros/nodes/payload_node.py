@@ -51,7 +51,8 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
             causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
             values |= {f'uncertainty, cause {k}': f'{cause}: {cause.kg:.3g} kg'
                        for k, cause in enumerate(causes, 1)}
-        return {**values, **({'tuning': self.stage.note} if self.stage.note else {})}
+        return {**values, **({'tuning': self.stage.note} if self.stage.note else {}),
+                **({'trust': words} if (words := self.stage.distrust) else {})}
 
     def log(self, result: PayloadEstimate) -> None:
         """A line about a new status."""

@@ -25,6 +25,8 @@ class PayloadSettings(Settings):
     max_acceleration_share: float = setting(0.15, "Largest share of acceleration in the mass's lever", '', 0.0, 100.0)
     max_sample_share: float = setting(1.0, "Largest standard deviation of one sample of the mass, in ranges of the "
                                            "payload's limits", '', 1e-6, 1e6)
+    max_interval_share: float = setting(1.0, "Widest 95 % interval of a mass that counts as weighed, in ranges of the "
+                                             "payload's limits", '', 1e-6, 1e6)
     stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted; at '
                                           "least the length of a cylinder's end stop", 'm', 0.0, 1.0)
     batch_time: float = setting(0.1, 'Length of the batches whose scatter gives the interval', 's', 0.001, 10.0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import hypot, inf
 
 from .mass import Mass
@@ -31,6 +32,15 @@ EVERY, OVER = 0.1, 0.5      # s of motion between two masses that are compared, 
 WANDERS = 1.4           # standard deviations of two masses' noise and of what their poses explain, and ...
 FAR = 0.5               # ... half-widths of the interval: what is less is in it
 FEWEST = 3              # masses that are compared
+WANDERED = 'the mass moved by more than its interval while no load changed'
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """``why``, in words, at ``t``, s since the start."""
+
+    why: str
+    t: float
 
 
 class Drift:
@@ -68,15 +78,35 @@ class Trust:
         """As at the start: trusted, but not for long."""
         self.wanted = FIRST         # s of motion without an alarm
         self.lost = False           # whether a mass that looks well does not count yet
+        self.alarm = Alarm('', 0.0)     # the last one
         self._calm, self._changing, self._free = inf, 0.0, inf
         self._doubt, self._alarmed = AT_START, False
+        self._count = 0     # alarms since there was no doubt
+
+    @property
+    def left(self) -> float:
+        """s of motion without an alarm after which a mass counts again; 0 while it does."""
+        return max(0.0, self.wanted - self._calm) if self.lost else 0.0
+
+    @property
+    def words(self) -> str:
+        """Since which alarm a mass does not count, and what ends that."""
+        last = f', the last of {self._count} alarms' if self._count > 1 else ''
+        return (f'{self.alarm.why} at t = {self.alarm.t:.1f} s{last}; the masses must agree for '
+                f'{self.wanted:g} s of motion without an alarm')
+
+    def left_words(self, now: float) -> str:
+        """How long ago the last alarm was, ``now`` s since the start, and what is left; '' while a mass counts."""
+        return (f'the last alarm was {now - self.alarm.t:.0f} s ago; {self.left:.1f} s of motion without one are left'
+                if self.lost else '')
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
-             refused: bool = False, wanders: bool = False, blind: bool = False) -> None:
+             refused: bool = False, wanders: bool = False, blind: bool = False, now: Alarm = Alarm('', 0.0)) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
         all samples of a sensor were rejected, which no soil explains; ``wanders``: see ``Drift``; ``blind``: alarmed
-        before there was any mass."""
+        before there was any mass; ``now``: what the alarm would be, if it is one,
+        '' for what the one before has left."""
         motion, soiled = dt if moved else 0.0, self._free <= AFTER_CONTACT
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
@@ -94,7 +124,14 @@ class Trust:
         else:
             self._calm += motion
             self.lost = self.lost and self._calm < self.wanted
-        self._alarmed = alarm or blind or implausible or soil or wanders
+        alarmed = alarm or blind or implausible or soil or wanders
+        if alarmed:
+            self.alarm = Alarm(now.why or self.alarm.why, now.t)
+        if alarmed and not self._alarmed:
+            self._count += 1
+        elif not self._doubt and not self.lost:
+            self._count = 0
+        self._alarmed = alarmed
 
     def _add(self, motion: float, alarm: bool, wanders: bool, soiled: bool) -> None:
         """An alarm counts where it begins, unless soil explains it."""

@@ -24,18 +24,17 @@ from ..payload.gates import too_slow
 from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
-from ..payload.trust import Drift, Trust
+from ..payload.trust import WANDERED, Alarm, Drift, Trust
 from .elapsed import Elapsed
 from .faint import Faint
 from .limits import Limits, StateBounds
 from .linkage.watch import NoiseWatch
 from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, SHARE, Lately, too_rare
-from .records import GATES, JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .records import JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .recovery import CUT, Recovery
+from .verdict import FIRST_WEIGHED, Verdict, vague, verdict_of
 
 WINDOW = 200         # innovations from which the health is computed
-Verdict = tuple[PayloadStatus, str, Fault]     # its reason and faults
-FIRST_WEIGHED = 0.5     # s of weighing before a mass counts, at first and after that, where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 
 
@@ -281,6 +280,11 @@ class PayloadStage:
         """What makes the mass uncertain, the largest first."""
         return self._estimator.budget(self._mass.noise) if self._mass is not None else ()
 
+    @property
+    def distrust(self) -> str:
+        """How long ago the last alarm was, and what is left until the mass counts again; '' while it counts."""
+        return self._trust.left_words(self._elapsed.total * 1e-9)
+
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
         if state.weighing.size and state.weighing.shape[1] != self._estimator.columns:
@@ -325,35 +329,9 @@ class PayloadStage:
                                 (PayloadStatus.OUTSIDE_STROKE, str(error), Fault.SINGULAR))
         return self._record(state, mass)
 
-    def _judged(self, mass: Mass, joint: bool) -> Verdict:
-        """Status, reason and faults of a mass for which a state was used."""
-        low, high = self._limits
-        if joint and not self._change.found and mass.mass == mass.mass:
-            return PayloadStatus.CHANGING, reason_of(Fault.FIRST_MASS), Fault.FIRST_MASS
-        if self._change.unseen and self._change.changing:
-            return PayloadStatus.CHANGING, (
-                f'{reason_of(Fault.UNSEEN)}: {self._unseen} moved while nothing weighed; it counts again after '
-                f'{FIRST_WEIGHED:g} s of weighing'), Fault.UNSEEN
-        if mass.beyond(self._limits):
-            return PayloadStatus.IMPLAUSIBLE, (
-                f'{reason_of(Fault.LIMITS)} {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
-                "or a sensor or the machine's file is wrong"), Fault.LIMITS
-        if mass.contradiction:
-            return PayloadStatus.IMPLAUSIBLE, (
-                f"{reason_of(Fault.CONTRADICTION)}: a sensor or the machine's file is wrong, most likely "
-                f'{mass.contradiction}'), Fault.CONTRADICTION
-        if self._change.unknown_again:
-            return PayloadStatus.NO_DATA, reason_of(Fault.PAUSED), Fault.PAUSED
-        if self._change.changing:
-            return PayloadStatus.CHANGING, reason_of(Fault.LOAD_CHANGES), Fault.LOAD_CHANGES
-        if mass.surprise:
-            return PayloadStatus.CHANGING, (
-                f'{reason_of(Fault.SURPRISE)}: the machine has moved, or a sensor has become wrong'), Fault.SURPRISE
-        return *GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate], NONE
-
     def _trusted(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> Verdict:
         """The same, but for a mass that looks well soon after one that cannot be."""
-        status, _, faults = verdict
+        status, why, faults = verdict
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
         known, contact, implausible = (self._change.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
@@ -368,13 +346,11 @@ class PayloadStage:
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0,
                                    alarm or implausible or hidden or self._change.just_paused)
+        why = WANDERED if updating else '' if faults == Fault.DOUBTED else why      # the doubt has its own
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
-                         doubted and not known)
-        if status is PayloadStatus.UPDATING and self._trust.lost:
-            return PayloadStatus.IMPLAUSIBLE, (
-                f'{reason_of(Fault.NOT_TRUSTED)}: the masses must agree for {self._trust.wanted:g} s of motion after '
-                'an implausible one, a sensor whose samples were all rejected, or loads that changed for longer or '
-                'more often than loads do'), Fault.NOT_TRUSTED
+                         doubted and not known, Alarm(why, self._elapsed.total * 1e-9))
+        if updating and self._trust.lost:
+            return PayloadStatus.IMPLAUSIBLE, reason_of(Fault.NOT_TRUSTED, self._trust.words), Fault.NOT_TRUSTED
         return verdict
 
     def _record(self, state: StateEstimate, mass: Mass, held: Verdict | None = None) -> PayloadEstimate:
@@ -382,7 +358,7 @@ class PayloadStage:
         self._lately.take(self._elapsed.total, state.weighing, mass)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._change.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
-        verdict = held or self._judged(mass, state.weighing.size > 0)
+        verdict = held or verdict_of(mass, self._change, self._limits, self._unseen, state.weighing.size > 0)
         if held is None and (
                 verdict[0] in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS
                 or verdict[0] is PayloadStatus.UPDATING and looks_back and not self._lately.shows(mass)):
@@ -391,5 +367,7 @@ class PayloadStage:
             verdict = self._trusted(state, mass, verdict)
         if verdict[0] in JUDGED and (said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
+        if verdict[0] is PayloadStatus.UPDATING:
+            verdict = vague(mass, self._limits, self.settings.max_interval_share) or verdict
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, *verdict)

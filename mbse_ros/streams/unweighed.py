@@ -42,6 +42,11 @@ class Unweighed(PayloadStage):
         """None."""
         return ()
 
+    @property
+    def distrust(self) -> str:
+        """Nothing that could be trusted."""
+        return ''
+
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """No mass, and why."""
         return PayloadEstimate(state.sequence, state.stamp_ns, nan, nan, nan, nan, nan, nan, 0,
