@@ -17,11 +17,14 @@ from plausibility_logs import FIRST, HIGH, MACHINES, SECOND, changed, log_of, ma
 from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.offline.checks.channel_series import Series
+from mbse_ros.offline.checks.log_verdict import log_verdict
 from mbse_ros.offline.checks.offset_rules import offset_findings
 from mbse_ros.offline.checks.time_rules import time_findings
 from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.track import Tracker
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle
+from mbse_ros.streams.pipeline import Pipeline
 
 S, MS = 1_000_000_000, 1_000_000
 HOURS = 7200 * S
@@ -72,9 +75,11 @@ def test_stamps_of_all(case: str) -> None:
     lambda t, k: t + HOURS * (k == 300), lambda t, k: t - HOURS * (k == 300), lambda t, k: t + 300 * MS * (k > 300),
     lambda t, k: t + k * MS // 100])
 def test_what_costs_nothing_is_not_wrong(stamp: Callable[[int, int], int]) -> None:
-    """One stamp of another time, a pause, a clock that is a little fast."""
-    for wrong in (lambda c: c == 'position/lift', lambda c: True):
-        assert not time_findings(LogSamples.of(restamped('patu655_lift', stamp, wrong)))
+    """One stamp of another time, a pause, a clock that is a little fast; a pause of one channel that ends as much later
+    than the others is a clock that was set."""
+    assert not time_findings(LogSamples.of(restamped('patu655_lift', stamp, lambda c: True)))
+    found = time_findings(LogSamples.of(restamped('patu655_lift', stamp, lambda c: c == 'position/lift')))
+    assert [finding.kind for finding in found] == ['clock'] * (stamp(0, 301) == 300 * MS)
 
 
 @pytest.mark.parametrize('hertz, words', [(2.0, 'nothing is interpolated'), (5.0, 'not seen'), (9.0, 'not seen'),
@@ -215,3 +220,42 @@ def test_times_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize('name', MACHINES)
 def test_good_logs(name: str) -> None:
     assert named(verdict([(c, START_NS + t, v) for c, t, v in log_of(name)], machine_of(name))) == {}
+
+
+CRANE = 'patu655_lift'
+SET = {'one sensor': ('pressure/lift_piston',), 'all sensors': ('position/lift', 'pressure/lift_piston',
+                                                                'pressure/lift_rod'),
+       'the commands': ('command/lift_valve',), 'both pressures': ('pressure/lift_piston', 'pressure/lift_rod')}
+
+
+@pytest.mark.parametrize('by', (1.0, 3600.0))
+@pytest.mark.parametrize('who', SET)
+def test_a_clock_that_is_set_while_the_others_go_on(who: str, by: float) -> None:
+    """It was called a cable that is loose, or another unit of the stamps of those that are right."""
+    log = log_of(CRANE)
+    first = min(stamp for _, stamp, _ in log)
+    late = [(channel, stamp + round(by * 1e9) * (channel in SET[who] and stamp - first > 2.6e9), value)
+            for channel, stamp, value in log]
+    found = verdict(late, machine_of(CRANE)).findings
+    assert [finding.kind for finding in found] == ['clock'] and set(found[0].channels) == set(SET[who])
+    assert f'leap ahead by {by:.3f} s at t = 2.6 s' in found[0].seen
+    for pause in (0.3, 1.0):     # a sensor that is silent, and ends with the others: its clock is right
+        gap = [sample for sample in log if sample[0] not in SET[who] or not
+               2.6e9 < sample[1] - first < (2.6 + pause) * 1e9]
+        assert not any(finding.kind == 'clock' for finding in verdict(gap, machine_of(CRANE)).findings)
+    both = [(channel, stamp + round(by * 1e9) * (stamp - first > 2.6e9), value) for channel, stamp, value in log]
+    assert not any(finding.kind == 'clock' for finding in verdict(both, machine_of(CRANE)).findings)
+
+
+def test_what_a_clock_that_is_set_explains_is_not_blamed_on_sensors_or_the_file(monkeypatch) -> None:
+    log, pipeline, tracker = log_of(CRANE), Pipeline(machine_of(CRANE), segment=0.1), Tracker(False)
+    for output in (*(output for sample in log for output in pipeline.add(*sample)), *pipeline.flush()):
+        tracker.add(output)
+    for blames in ('fit_lines', 'implausible_lines'):
+        monkeypatch.setattr(f'mbse_ros.offline.checks.log_verdict.{blames}', lambda *_, what=blames, **__: [what])
+    late = [(channel, stamp + 10 ** 9 * (channel == 'pressure/lift_piston' and stamp > log[0][1] + 2.6e9), value)
+            for channel, stamp, value in log]
+    sound, found = (log_verdict(LogSamples.of(samples), tracker.track(), pipeline) for samples in (log, late))
+    assert sound.doubts == ('fit_lines', 'implausible_lines') and set(sound.doubts) <= set(sound.lines)
+    (doubt,) = found.doubts
+    assert 'leap ahead by 1.000 s' in doubt and doubt in found.lines and not set(found.lines) & set(sound.doubts)

@@ -92,11 +92,13 @@ KINDS = {
         'an innovation beyond `gate`, a probability of {observer.gate} for a machine, {linkage.gate} for a mechanism',
         (_STATE, _LINKAGE), True),
     Fault.JUMPED: Kind(
-        'jumped', 'a position faster than any machine from one sample to the next',
+        'jumped', 'a position faster than any machine, or a pressure alone, from one sample to the next',
         f'{_REFUSED} until as much is jumped back',
         'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
-        '`fastest_joint`, {observer.fastest_joint} rad/s, by {streams.jumps.NOISE} standard deviations; of a '
-        'mechanism: a step of {streams.linkage.watch.FARTHER} times the changes around it, and '
+        '`fastest_joint`, {observer.fastest_joint} rad/s, by {streams.jumps.NOISE} standard deviations; one pressure '
+        'of a cylinder that changes by {streams.sudden.SUDDEN} times the largest change in the {streams.sudden.SIDE} '
+        'samples beside it and {streams.sudden.NOISES} standard deviations, at {streams.sudden.LONGEST} s between '
+        'samples at most; of a mechanism: a step of {streams.linkage.watch.FARTHER} times the changes around it, and '
         '{streams.linkage.watch.NOISE} standard deviations', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,

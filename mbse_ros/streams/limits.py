@@ -16,6 +16,7 @@ from ..machine.channels import Channel
 from ..monitor.faults import Fault
 from .jumps import Jumps
 from .linkage.bounds import DEEPEST, ROOM
+from .sudden import PressureSteps
 
 STOPS = 2.0             # times its weight, with which a load pulls that stops at once
 
@@ -32,11 +33,12 @@ class Limits:
                               if (found := c.sensor.range) is not None],
             Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
                                             if c.kind == 'pressure')]}
-        self.jumps = Jumps(machine)
+        self.jumps, self._steps = Jumps(machine), PressureSteps(machine)
 
     def reset(self) -> None:
         """Forget the samples before."""
         self.jumps.reset()
+        self._steps.reset()
 
     def take(self, t: float, values: np.ndarray, settings: ObserverSettings = ObserverSettings(),
              constant: Sequence[bool] = ()) -> dict[Fault, list[int]]:
@@ -46,7 +48,9 @@ class Limits:
         jumped = self.jumps.take(t, numbers, settings, constant)
         found = {fault: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
                  for fault, ends in self.ends.items()}
-        found[Fault.JUMPED] = [i for i in jumped if i not in found[Fault.FAR]]
+        if self.jumps.cut:
+            self._steps.reset()
+        found[Fault.JUMPED] = [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found[Fault.FAR]]
         return {fault: places for fault, places in found.items() if places}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...estimators.observer_settings import ObserverSettings
 from ...monitor.faults import KINDS
+from ...payload.payload_settings import PayloadSettings
 from ...resources import share_directory
 from ...streams.interpolation import InterpolationSettings
 from ...streams.linkage.linkage_settings import LinkageSettings
@@ -73,7 +74,8 @@ RECORDS = """\
 - The mass is held while `state` is COASTING, STARTING or LOST. `payload` then has the faults of `state`.
 - "Doubts": what the last {payload.estimator.REMEMBERED} s, or up to twice that, said of the mass is forgotten, too.
 """
-SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'linkage': LinkageSettings}
+SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings,
+            'linkage': LinkageSettings}
 
 
 def faults_table() -> str:

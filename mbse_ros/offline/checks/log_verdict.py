@@ -41,12 +41,13 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
     start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * settings.max_gap)
     verdict = judged(samples, machine, ages, settings)
     findings = verdict.findings
-    doubted = implausible_lines(track)
+    clocks = any(finding.kind == 'clock' for finding in findings)    # then it is neither the machine nor a sensor
+    doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, single=False))
     lines = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
-             *state_lines(track), *fit_lines(track), *doubted, *mass_lines(track, machine),
+             *state_lines(track), *([] if clocks else fit_lines(track)), *doubted, *mass_lines(track, machine),
              *(finding.line for finding in findings), *verdict.notes]
     return LogVerdict(tuple(lines), (*(finding.line for finding in findings if finding.kind not in COPES),
-                                    *fit_lines(track, single=False), *doubted))
+                                    *unfit, *doubted))
 
 
 def stage_lines(pipeline: Pipeline, used: RecordedCommands | None = None) -> list[str]:

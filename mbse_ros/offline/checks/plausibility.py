@@ -23,6 +23,7 @@ from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
 from .remedies import Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
 from .sensor_rules import huge_values, sensor_findings
+from .step_rules import step_findings
 from .suspects import Suspects, suspects
 from .time_rules import age_findings, joined, leaps, rare_findings, time_findings
 from .value_rules import beyond_limits
@@ -70,8 +71,10 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
                  for remedy in exchanged]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
     findings += _beyond(machine, series, {name for item in findings for name in item.channels})
+    findings += step_findings(series, machine, {name for item in (*times, *findings) for name in item.channels})
     means = means._replace(values=together(wrong_way, means.values))
-    findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
+    if not any(item.kind == 'clock' for item in times):     # of another time valves seem to be closed
+        findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now)
     return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),), tuple(notes))

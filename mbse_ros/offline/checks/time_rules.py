@@ -16,6 +16,7 @@ from ...streams.interpolation import InterpolationSettings
 from ...streams.rates import needed_rate
 from ..log_samples import LogSamples
 from .channel_series import Series
+from .clock_rules import set_findings
 from .remedies import Finding
 
 SECOND = 1_000_000_000
@@ -65,9 +66,11 @@ def time_findings(samples: LogSamples, settings: InterpolationSettings = Interpo
         found += own
         if not own and samples[name].stamps.size >= FEWEST:
             sound.append(_Stamps(name, samples[name].stamps))
-    sensors = [item for item in sound if not item.name.startswith('command/')]
-    apart = _apart(sensors)
-    found += apart
+    leapt = set_findings({item.name: item.stamps for item in sound})
+    told = {name for finding in leapt for name in finding.channels}
+    sensors = [item for item in sound if not (item.name.startswith('command/') or item.name in told)]
+    apart = _apart(sensors) if not leapt else []
+    found += [*leapt, *apart]
     strange = {name for finding in apart for name in finding.channels}
     sensors = [item for item in sensors if item.name not in strange]
     rates = {item.name: _rate(item, settings) for item in sensors}
