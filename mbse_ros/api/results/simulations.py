@@ -70,8 +70,8 @@ class MotionSimulation(Result):
         return motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd}, names)
 
     def _energies(self) -> list[ResultSeries]:
-        return [ResultSeries(name, 'J', getattr(self.motion, name), panel='energy') for name in ('kinetic',
-                                                                                                 'potential')]
+        return [ResultSeries(name, 'J', getattr(self.motion, name), panel='energy')
+                for name in ('kinetic', 'potential')]
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,7 @@ def summary_of(observed: StateObservability, request: ObservabilityRequest) -> d
                for name, least in observed.helpers.items()]
     return {'model': observed.model, 'verdict': observed.verdict, 'states': list(observed.names),
             'prior': observed.prior, 'rank': observed.rank, 'least_information': observed.least,
-            'blind': observed.blind, 'windows': windows,
-            'helpers': helpers}
+            'blind': observed.blind, 'windows': windows, 'helpers': helpers}
 
 
 def write_observability_plots(found: Sequence[StateObservability], window: float, folder: Path) -> None:

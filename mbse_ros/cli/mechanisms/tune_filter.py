@@ -83,8 +83,8 @@ def _simulated(request: TuningRequest, chosen: list[str], backend: str) -> tuple
                       for seed in range(request.seeds)]
 
 
-def _recorded(request: TuningRequest, mechanism: str, chosen: list[str], backend: str) -> tuple[LinkageObserver,
-                                                                                                list[Log]]:
+def _recorded(request: TuningRequest, mechanism: str, chosen: list[str], backend: str
+              ) -> tuple[LinkageObserver, list[Log]]:
     """Logs out of files; the filter starts where the mechanism's file says."""
     model = load_model(mechanism, backend=backend)
     observer = _observer(model, request, chosen, backend)

@@ -228,8 +228,8 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
 def _limits(parts: dict[str, Entry], kind: str, numbers: Numbers, start: float) -> tuple[float, float]:
     """Range of the coordinate, with the start inside."""
     unit = 'rad' if kind == 'revolute' else 'm'
-    low, high = (numbers.number(item, ValueKind(unit)) for item in parts['limits'].items('a lower and a higher limit',
-                                                                                         2))
+    limits = parts['limits'].items('a lower and a higher limit', 2)
+    low, high = (numbers.number(item, ValueKind(unit)) for item in limits)
     if low >= high:
         raise parts['limits'].error('a lower and a higher limit')
     if 'start' in parts and not low <= start <= high:
