@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf, log
 from unittest.mock import Mock
 
@@ -73,11 +74,63 @@ def test_a_step_is_found(step: float) -> None:
         own = slice(k + 1 - count, k + 1)
         np.testing.assert_allclose(since, NOISE ** -2 * np.array([count, y[own].sum(), *S[own].sum(axis=0)]))
         settle(errors)
-        begin = np.zeros((120, 1))
-        begin[k + 1 - count:] = 1.0     # the step as one more error of which nothing is known
-        mean, covariance = least_squares(np.hstack([S, 1e4 * begin]), y, NOISE, 4)
+        # each step as one more error of which nothing is known: for a second the load may still change
+        begins = np.tri(120)[:, [k + 1 - count, *range(k + 1, k + 1 + steps.LEARNT)]]
+        mean, covariance = least_squares(np.hstack([S, 1e4 * begins]), y, NOISE, 3 + begins.shape[1])
         np.testing.assert_allclose(errors.mean, mean[:3], atol=1e-3)
         np.testing.assert_allclose(errors.covariance, covariance[:3, :3], atol=1e-4)
+
+
+ROUGH = 20.0        # kg, of a block's mass where a cylinder moves at half its speed or samples are rare
+
+
+def ramp(lasts: int, size: float) -> np.ndarray:
+    """Loads (n,) that change by ``size``, kg, within so many blocks, 60 blocks before and 60 after."""
+    return 800.0 + size * np.clip((np.arange(120 + lasts) - 59) / (lasts + 1), 0.0, 1.0)
+
+
+def rough(seed: int, loads: np.ndarray, moved: float = 1.0) -> Iterator[tuple[CommonErrors, float, bool]]:
+    """After each block: what is known, the load, whether it was found to be another; poses ``moved`` far."""
+    rng, errors = np.random.default_rng(seed), CommonErrors(NAMES, UNKNOWN)
+    for load, slopes in zip(loads, moved * poses(rng, len(loads))):
+        mass = load + slopes @ TRUTH / 3 + ROUGH * rng.standard_normal()
+        row = ROUGH ** -2 * np.array([1.0, mass, *slopes])
+        found = errors.take(row[None, :], np.array([True]), np.zeros(1), BLOCK) is not None
+        yield errors, float(load), found
+
+
+@pytest.mark.parametrize('lasts, size', [(5, 200.0), (14, -250.0), (25, 400.0)])
+def test_a_load_that_is_filled_or_dumped_for_a_while_is_no_wrong_sensor(lasts: int, size: float) -> None:
+    """No sensor is named, the errors found are within what is stated of them, and in the end so is the mass."""
+    for seed in range(10):
+        changed = False
+        for errors, load, found in rough(seed, ramp(lasts, size)):
+            changed |= found
+            assert not (errors.incredible or errors.broken or errors.surprised), seed
+        off = np.append(errors._x[0] - load, errors.mean - TRUTH / 3)
+        assert changed and off @ np.linalg.solve(errors._P, off) < 18.5     # chi-squared, 0.1 %
+
+
+def test_the_interval_leans_before_it_is_certain_that_the_load_changes() -> None:
+    """Once a ramp is beyond what is known of the mass, the interval holds the load, or the change is found; without a
+    change it leans in less than one of ten blocks."""
+    short, calm = [], []
+    for seed in range(20):
+        changed = False
+        for k, (errors, load, found) in enumerate(rough(seed, ramp(14, -250.0), 0.0)):
+            changed |= found
+            if 20 <= k < 60:
+                calm.append(errors.lean > 0.0)
+            elif 66 <= k < 75:
+                short.append(not changed and abs(errors._x[0] - load) > errors.lean + 1.96 * errors._P[0, 0] ** 0.5)
+    assert np.mean(calm) < 0.1 and np.mean(short) < 0.05
+
+
+def test_a_load_that_has_changed_for_a_while_may_still_change() -> None:
+    """For as long as it has changed, up to a second; one that was dropped at once is known at once."""
+    for lasts, size in ((0, -800.0), (25, 1000.0)):
+        settling = [sum(errors.settling for errors, _, _ in rough(seed, ramp(lasts, size))) for seed in range(5)]
+        assert min(settling) >= 3 if lasts else max(settling) == 0
 
 
 def test_poses_are_no_step() -> None:
@@ -162,8 +215,8 @@ def test_what_is_not_looked_at_would_have_found_nothing(monkeypatch: pytest.Monk
             seen += [errors.mean.tolist(), errors.covariance.tolist(), errors.incredible, errors.broken,
                      None if since is None else since.tolist()]
         return seen
-    looked = Mock(side_effect=steps.Steps._parts)
-    monkeypatch.setattr(steps.Steps, '_parts', lambda *args: looked(*args))
+    looked = Mock(side_effect=steps.Steps._place)
+    monkeypatch.setattr(steps.Steps, '_place', lambda *args: looked(*args))
     quick, few = [trace(seed) for seed in range(3)], looked.call_count
     monkeypatch.setattr(steps._Masses, 'may_step', True)
     monkeypatch.setattr(common_errors, 'SAFE', -inf)

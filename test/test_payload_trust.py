@@ -21,11 +21,12 @@ DT = 0.01
 PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
 
 
-def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False, wanders=False):
+def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False, wanders=False,
+              direction=0.0):
     """Segments of DT; gives for how long, s, the mass did not count."""
     lost = 0
     for _ in range(round(seconds / DT)):
-        trust.take(DT, implausible, alarm, moved, contact, refused, wanders)
+        trust.take(DT, implausible, alarm, moved, contact, refused, wanders, direction=direction)
         lost += trust.lost
     return lost * DT
 
@@ -95,11 +96,11 @@ def test_soil_explains_no_sensor_that_is_rejected():
     assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
 
 
-def onsets(trust, count, every, length=0.3):
+def onsets(trust, count, every, length=0.3, directions=(0.0,)):
     """Alarms of ``length`` s that begin every so many s of motion; gives whether trust was lost at any."""
     lost = False
-    for _ in range(count):
-        lost |= pass_time(trust, length, alarm=True) > 0.0
+    for k in range(count):
+        lost |= pass_time(trust, length, alarm=True, direction=directions[k % len(directions)]) > 0.0
         lost |= pass_time(trust, every - length) > 0.0
     return lost
 
@@ -267,3 +268,16 @@ def test_alarms_are_counted_until_motion_has_taken_all_doubt_off():
     assert not trust.left_words(64.0)
     trust.take(DT, True, False, True, now=Alarm('another', 64.0))
     assert trust.words.startswith('another at t = 64.0 s; ') and trust.left == trust.wanted
+
+
+def test_a_load_that_is_filled_in_parts_is_one_alarm():
+    """Masses that keep rising: one load. To and fro, or with a longer time between: several."""
+    assert not onsets(Trust(), 6, 1.0, directions=(1.0,))
+    assert onsets(Trust(), 6, 1.0, directions=(1.0, -1.0))
+    for between, lost in ((2.9, False), (3.1, True)):
+        trust = Trust()
+        pass_time(trust, 0.5, alarm=True, direction=1.0)
+        trust._doubt = 3.0      # as many as are believed
+        pass_time(trust, between)
+        trust._doubt = 3.0
+        assert (pass_time(trust, 0.2, alarm=True, direction=1.0) > 0.0) == lost

@@ -81,6 +81,16 @@ class CommonErrors:
         return self._P[1:, 1:]
 
     @property
+    def lean(self) -> float:
+        """By how much, kg, the mass of the last second may be another, as long as that is not certain."""
+        return self._masses.lean
+
+    @property
+    def settling(self) -> bool:
+        """Whether a load that has just changed may still be changing."""
+        return self._masses.settling
+
+    @property
     def incredible(self) -> str:
         """The number that is farthest off, where errors as large as those found have almost no chance; '': they can be
         as found."""
@@ -196,10 +206,15 @@ class CommonErrors:
             self._prior[step.place, step.place] = min(self._prior[step.place, step.place], (OPENED * step.size) ** -2)
         self._forget(NOTHING, step.place)
         self._solve()
+        for block in blocks[:step.lasted]:      # the mass was neither of the two
+            block.seconds = 0.0
+        blocks = blocks[step.lasted:]
         for block in blocks:
             if block.before is not None:
                 self._enter(block)
             self._masses.take(block)
+        if not step.place:
+            self._masses.settle(step.lasted)
         self._judge()
         return sum((block.sums for block in blocks), np.zeros_like(self._sums))
 
@@ -225,7 +240,7 @@ class CommonErrors:
     def _enter(self, block: Block) -> None:
         """Correct by a block."""
         block.before = self._known()
-        self._forget(exp(max(block.kept, -700.0)))
+        self._forget(NOTHING if block.loose else exp(max(block.kept, -700.0)))
         if not block.weighs:
             return
         sums = block.sums

@@ -348,7 +348,8 @@ class PayloadEstimator:
             half = NORMAL * sqrt(variance + systematic)
             return Mass(mass - float(slopes @ known), sqrt(variance + systematic), half, raw,
                         low_passed - float(self._slopes(self._low_pass.value) @ known), self._samples, gate,
-                        sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised)
+                        sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised, self._common.lean,
+                        self._common.settling)
         if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
         systematic = sum(s * s * v for s, v in zip(self._window_value[1:].tolist(), self._parameter_variance))

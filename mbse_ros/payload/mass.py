@@ -20,7 +20,9 @@ class Mass:
     this segment that went into the mass; ``weighed``: the mass before what is known of the errors that all masses have
     in common is taken off, and ``slopes`` (k,) its derivatives by these errors, for a standard deviation of each; (0,)
     where nothing is taken off; ``contradiction``: what would have to be incredibly wrong, most of all, for the masses
-    of all poses to agree, '' where they do; ``surprise``: those of these poses have just contradicted those before.
+    of all poses to agree, '' where they do; ``surprise``: those of these poses have just contradicted those before;
+    ``lean``: by how much the masses of the last second may be others, while it is not certain that the load changes;
+    ``settling``: it has changed for a while, and may still.
     """
 
     mass: float
@@ -36,6 +38,14 @@ class Mass:
     slopes: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     contradiction: str = ''
     surprise: bool = False
+    lean: float = 0.0
+    settling: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The 95 % interval, with the masses of the last second."""
+        half = self.half_width + self.lean
+        return self.mass - half, self.mass + half
 
     def beyond(self, limits: tuple[float, float]) -> bool:
         """Whether no mass within the limits, kg, explains it, except with a chance of one in a thousand."""

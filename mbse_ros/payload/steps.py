@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cache
+from math import inf
 
 import numpy as np
 
@@ -21,9 +23,11 @@ PARTS = 10
 LEARNT = 10                 # blocks before, without which there is nothing to compare with
 SHORTEST = 3                # blocks that a change is ago at least
 SIGNIFICANT = 4.5           # standard deviations of a step, from which it is one
+LEANS = 2.5                 # ... from which it may be one, so that the interval has to hold both masses
 CONSISTENT = 3.0            # mean square of what the step leaves over, in its variance: beyond it there is no step
 LOAD = 4.0                  # loads change and sensors seldom do: it is the load, unless the squares of a number's
-NUMBER = 9.0                # deviations are more by the first; and a number, where they are by the second
+NUMBER = 9.0                # deviations are more by the first; and a number, or a load that changes for a while
+                            # and not at once, where they are by the second
 WRONG = 4.4                 # deviations of the file by which a number must be off then: a chance of 1e-5
 ABSURD = 50.0               # ... and no more than that: it would not be left to masses to see it
 AGAIN = 2                   # blocks in a row that say so of numbers, since a load may only have begun to change
@@ -44,12 +48,13 @@ class Known:
 class Block:
     """Sums (2 + k,) of the information on the mass, of that times the mass and times its derivatives by the errors;
     ``seconds`` of samples; ``kept``: logarithm of the share of older information that counts; ``before``: what was
-    known before the block was entered, None until then."""
+    known before the block was entered, None until then; ``loose``: the load may be another in each of them."""
 
     sums: np.ndarray
     seconds: float
     kept: float
     before: Known | None = None
+    loose: bool = False
 
     @property
     def weighs(self) -> bool:
@@ -60,11 +65,12 @@ class Block:
 @dataclass(frozen=True)
 class Step:
     """Since so many blocks the mass, place 0, or an error, places 1 to k, is another, by ``size``, in kg or in standard
-    deviations of the error."""
+    deviations of the error; in the first ``lasted`` of these blocks it changed."""
 
     blocks: int
     place: int
     size: float
+    lasted: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class Steps:
     def __init__(self, varying: np.ndarray, same: float, sudden: list[int]) -> None:
         self._varying, self._same, self._places = varying, same, np.array([0, *sudden])
         self.blocks: deque[Block] = deque(maxlen=WINDOWS[-1])
-        self._count, self._said = 0, 0
+        self.clear()
 
     @property
     def suspected(self) -> bool:
@@ -102,6 +108,8 @@ class Steps:
         """What was before is not to be compared with any more."""
         self.blocks.clear()
         self._count, self._said = 0, 0
+        self._leans = deque([0.0], maxlen=SHORTEST)
+        self._since, self._lasted = inf, 0      # blocks since a change of the load was found, and that it lasted before
 
     def leave_out(self) -> None:
         """Blocks that have not been entered are not to be trusted, nor what they spoke of."""
@@ -113,6 +121,22 @@ class Steps:
         """A block more."""
         self.blocks.append(block)
         self._count += 1    # of all since there is something to compare with
+        block.loose = self._since < LEARNT
+        self._since += 1
+
+    def settle(self, lasted: int) -> None:
+        """The load has changed for so many blocks, and may continue to."""
+        self._since, self._lasted = 0, min(lasted, LEARNT)
+
+    @property
+    def lean(self) -> float:
+        """By how much, kg, the masses of the last second may be others, as long as that is not certain."""
+        return max(self._leans)
+
+    @property
+    def settling(self) -> bool:
+        """Whether the load has changed for as long as the time since, up to a second, and so may still."""
+        return self._since < self._lasted
 
     def noise(self, sums: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Variances (n,), kg2, of the masses of blocks by their sums (n, 2 + k) and s of samples (n,)."""
@@ -135,9 +159,15 @@ class Steps:
             blocks = list(self.blocks)[start:]
             if self._count - len(blocks) < LEARNT:
                 break       # longer windows even more so
-            known = blocks[0].before or now
+            known, place = blocks[0].before or now, None
             masses = self._masses(blocks, known, max(1, round(len(blocks) / PARTS)))
-            place = self._place(*_fit(*self._parts(masses, known))) if masses.may_step else None
+            if masses.may_step or start == max(starts):
+                off, shapes, inverse = self._parts(masses, known)
+                ramp = np.arange(1, len(off) + 1) / len(off)
+                fit = _fit(off, np.column_stack((shapes, shapes[:, 0] * ramp)), inverse)
+                place = self._place(*fit) if masses.may_step else None
+                if start == max(starts):
+                    self._leans.append(_lean(*fit))
             step = None if place is None else self._begun(blocks, known, place)
             if step is not None:
                 self._said += 1
@@ -163,27 +193,58 @@ class Steps:
         return masses.off, masses.rows[:, self._places], np.linalg.inv(covariance)
 
     def _place(self, z: np.ndarray, size: np.ndarray, left: np.ndarray) -> int | None:
-        """Which of the places has taken a step, the mass first; None: no one, or that is not clear yet."""
+        """Which of the places has taken a step, the mass first; None: no one, or that is not clear yet. The last fit is
+        that of a mass that changes through the whole window."""
         squares = np.where((np.abs(z) > SIGNIFICANT) & (left < CONSISTENT), z ** 2, 0.0)
-        best = squares[1:].max(initial=0.0)
-        if squares[0] and squares[0] > best - LOAD:
+        numbers, load = squares[1:-1], max(squares[0], squares[-1])
+        best = numbers.max(initial=0.0)
+        if load and load > best - LOAD:
             return 0
-        if best > z[0] ** 2 + NUMBER:
-            return int(np.argmin(np.where(squares < best - ALIKE, np.inf, np.abs(size))[1:])) + 1
+        if best > max(z[0] ** 2, z[-1] ** 2) + NUMBER:
+            return int(np.argmin(np.where(numbers < best - ALIKE, np.inf, np.abs(size[1:-1])))) + 1
         return None
 
     def _begun(self, blocks: list[Block], known: Known, place: int) -> Step | None:
-        """The step with the block at which it explains most; None of a number, where the step is credible, or the load
-        may have begun to change within the window."""
+        """The step with the block at which it explains most, of a load that is taken or dropped over a while with how
+        long that lasted; None of a number, where the step is credible, or it is not clear yet whether the load has
+        changed within the window."""
         off, rows, inverse = self._parts(self._masses(blocks, known, 1), known)
-        begins = np.tri(len(blocks))[:, :max(1, len(blocks) - SHORTEST + 1)]
-        z, size, _ = _fit(off, begins * rows[:, place:place + 1], inverse)
+        count = len(blocks)
+        shapes, begins, lasted = _changes(count)
+        z, size, _ = _fit(off, shapes * rows[:, :1], inverse)
+        best = int(np.argmax(z ** 2 - NUMBER * (lasted > 0)))
+        load, mass = float(z[best]) ** 2, Step(count - int(begins[best]), 0, float(size[best]), int(lasted[best]))
+        if not place:
+            return mass
+        steps = max(1, count - SHORTEST + 1)
+        z, size, _ = _fit(off, shapes[:, :steps] * rows[:, place:place + 1], inverse)
         first = int(np.argmax(np.abs(z)))
-        if place:
-            load = np.max(_fit(off, begins, inverse)[0] ** 2)
-            if not WRONG < abs(size[first]) < ABSURD or z[first] ** 2 < NUMBER + load:
-                return None
-        return Step(len(blocks) - first, int(self._places[place]), float(size[first]))
+        if load > max(z[first] ** 2, SIGNIFICANT ** 2):
+            return mass
+        if not WRONG < abs(size[first]) < ABSURD or z[first] ** 2 < NUMBER + load:
+            return None
+        return Step(count - first, int(self._places[place]), float(size[first]))
+
+
+@cache
+def _changes(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shapes (count, m) of a load that changes from 0 to 1 within so many blocks, the blocks (m,) at which each begins
+    and those (m,) that it lasts: first steps, then ramps between two parts of the window; what has only begun to change
+    could be any of them."""
+    steps = np.arange(max(1, count - SHORTEST + 1))
+    parts = np.arange(0, count + 1, max(1, round(count / PARTS)))
+    begins, ends = (parts[k] for k in np.triu_indices(len(parts), 1))
+    long = (ends - begins >= SHORTEST) & (count - begins >= 2 * SHORTEST)
+    begins, ends = begins[long], ends[long]
+    ramps = np.clip((np.arange(1, count + 1)[:, None] - begins) / (ends - begins), 0.0, 1.0)
+    return (np.hstack((np.tri(count)[:, :len(steps)], ramps)), np.append(steps, begins),
+            np.append(np.zeros(len(steps), int), np.minimum(ends, count - SHORTEST) - begins))
+
+
+def _lean(z: np.ndarray, size: np.ndarray, left: np.ndarray) -> float:
+    """By how much, kg, the last mass may be another by the first or the last fit of a window; 0 where neither change is
+    likely."""
+    return max((abs(float(size[k])) for k in (0, -1) if abs(z[k]) > LEANS), default=0.0)
 
 
 def _fit(off: np.ndarray, shapes: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

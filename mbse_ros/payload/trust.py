@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot, inf
+from math import copysign, hypot, inf
 
 from .mass import Mass
 
@@ -27,6 +27,7 @@ AFTER_CONTACT = 3.0     # s after a contact, in which soil that still holds the 
 ALARMS = 3.0            # alarms, beyond which trust is lost ...
 AT_START = 1.5          # ... of which a start has so many: an alarm may be a load that is taken, two are not
 FADES = 0.5             # ... and each s of motion without an alarm takes off so many
+ONE_CHANGE = 3.0        # s of motion after an alarm, in which a mass that continues in its direction is the same load
 WANDERING = 0.5         # alarms that each s adds in which the mass wanders
 EVERY, OVER = 0.1, 0.5      # s of motion between two masses that are compared, and how far back
 WANDERS = 1.4           # standard deviations of two masses' noise and of what their poses explain, and ...
@@ -51,6 +52,7 @@ class Drift:
         self._difference = difference
         self._masses: deque[Mass] = deque(maxlen=round(OVER / EVERY) + 1)
         self._since, self._found = inf, False
+        self.direction = 0.0        # in which the mass moves: that of the last two that were compared, 0 at the start
 
     def take(self, dt: float, mass: Mass, counts: bool, over: bool) -> bool:
         """A segment of ``dt``, s, whose mass ``counts``; ``over``: what was before is not to be compared with it."""
@@ -63,6 +65,7 @@ class Drift:
             self._masses.append(mass)
             old = self._masses[0]
             off, stddev = self._difference(mass, old)
+            self.direction = copysign(1.0, off) if off else self.direction
             room = max(WANDERS * hypot(mass.noise, old.noise, stddev), FAR * mass.half_width)
             self._found = len(self._masses) >= FEWEST and abs(off) > room
         return self._found
@@ -82,6 +85,7 @@ class Trust:
         self._calm, self._changing, self._free = inf, 0.0, inf
         self._doubt, self._alarmed = AT_START, False
         self._count = 0     # alarms since there was no doubt
+        self._direction, self._alarm_ago = 0.0, inf      # of the last alarm, and s of motion since
 
     @property
     def left(self) -> float:
@@ -101,18 +105,19 @@ class Trust:
                 if self.lost else '')
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
-             refused: bool = False, wanders: bool = False, blind: bool = False, now: Alarm = Alarm('', 0.0)) -> None:
+             refused: bool = False, wanders: bool = False, blind: bool = False, now: Alarm = Alarm('', 0.0),
+             direction: float = 0.0) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
         all samples of a sensor were rejected, which no soil explains; ``wanders``: see ``Drift``; ``blind``: alarmed
         before there was any mass; ``now``: what the alarm would be, if it is one,
-        '' for what the one before has left."""
+        '' for what the one before has left; ``direction``: in which the mass moves, 1 or -1, 0 if that is unknown."""
         motion, soiled = dt if moved else 0.0, self._free <= AFTER_CONTACT
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
         implausible, wanders = implausible and not soil or refused, wanders and not soiled
         self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
-        self._add(motion, alarm or blind, wanders, soiled)
+        self._add(motion, alarm or blind, wanders, soiled, direction)
         if blind:
             self._doubt = 2.0 * ALARMS
         if implausible or alarm and self._changing >= LASTING or (alarm or wanders or blind) and self._doubt > ALARMS:
@@ -133,11 +138,15 @@ class Trust:
             self._count = 0
         self._alarmed = alarmed
 
-    def _add(self, motion: float, alarm: bool, wanders: bool, soiled: bool) -> None:
-        """An alarm counts where it begins, unless soil explains it."""
+    def _add(self, motion: float, alarm: bool, wanders: bool, soiled: bool, direction: float) -> None:
+        """An alarm counts where it begins, unless soil explains it, or it is the load of the last alarm that is still
+        being filled or emptied."""
         if not (alarm or wanders):
-            self._doubt = max(0.0, self._doubt - FADES * motion)
+            self._doubt, self._alarm_ago = max(0.0, self._doubt - FADES * motion), self._alarm_ago + motion
             return
-        if not self._alarmed and not soiled:
-            self._doubt += 1.0
+        if not self._alarmed:
+            same = direction != 0.0 and direction == self._direction and self._alarm_ago <= ONE_CHANGE
+            self._doubt += not (soiled or same)
+            self._direction = direction
+        self._alarm_ago = 0.0
         self._doubt = min(self._doubt + WANDERING * motion * wanders, 2.0 * ALARMS)

@@ -348,7 +348,8 @@ class PayloadStage:
                                    alarm or implausible or hidden or self._change.just_paused)
         why = WANDERED if updating else '' if faults == Fault.DOUBTED else why      # the doubt has its own
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
-                         doubted and not known, Alarm(why, self._elapsed.total * 1e-9))
+                         doubted and not known, Alarm(why, self._elapsed.total * 1e-9),
+                         self._drift.direction)
         if updating and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, reason_of(Fault.NOT_TRUSTED, self._trust.words), Fault.NOT_TRUSTED
         return verdict
@@ -369,5 +370,6 @@ class PayloadStage:
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
         if verdict[0] is PayloadStatus.UPDATING:
             verdict = vague(mass, self._limits, self.settings.max_interval_share) or verdict
-        return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
-                               mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, *verdict)
+        lower, upper = mass.bounds
+        return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, lower, upper, mass.raw,
+                               mass.low_passed, mass.samples, *verdict)
