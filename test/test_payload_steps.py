@@ -120,9 +120,9 @@ def test_the_interval_leans_before_it_is_certain_that_the_load_changes() -> None
         for k, (errors, load, found) in enumerate(rough(seed, ramp(14, -250.0), 0.0)):
             changed |= found
             if 20 <= k < 60:
-                calm.append(errors.lean > 0.0)
+                calm.append(errors.lean != 0.0)
             elif 66 <= k < 75:
-                short.append(not changed and abs(errors._x[0] - load) > errors.lean + 1.96 * errors._P[0, 0] ** 0.5)
+                short.append(not changed and errors._x[0] + errors.lean - 1.96 * errors._P[0, 0] ** 0.5 > load)
     assert np.mean(calm) < 0.1 and np.mean(short) < 0.05
 
 

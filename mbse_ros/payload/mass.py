@@ -43,9 +43,8 @@ class Mass:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The 95 % interval, with the masses of the last second."""
-        half = self.half_width + self.lean
-        return self.mass - half, self.mass + half
+        """The 95 % interval, kg, with the masses of the last second."""
+        return (self.mass - self.half_width + min(self.lean, 0.0), self.mass + self.half_width + max(self.lean, 0.0))
 
     def beyond(self, limits: tuple[float, float]) -> bool:
         """Whether no mass within the limits, kg, explains it, except with a chance of one in a thousand."""

@@ -131,7 +131,7 @@ class Steps:
     @property
     def lean(self) -> float:
         """By how much, kg, the masses of the last second may be others, as long as that is not certain."""
-        return max(self._leans)
+        return max(self._leans, key=abs)
 
     @property
     def settling(self) -> bool:
@@ -244,7 +244,7 @@ def _changes(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _lean(z: np.ndarray, size: np.ndarray, left: np.ndarray) -> float:
     """By how much, kg, the last mass may be another by the first or the last fit of a window; 0 where neither change is
     likely."""
-    return max((abs(float(size[k])) for k in (0, -1) if abs(z[k]) > LEANS), default=0.0)
+    return max((float(size[k]) for k in (0, -1) if abs(z[k]) > LEANS), key=abs, default=0.0)
 
 
 def _fit(off: np.ndarray, shapes: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
