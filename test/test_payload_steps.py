@@ -104,10 +104,10 @@ def test_a_load_that_is_filled_or_dumped_for_a_while_is_no_wrong_sensor(lasts: i
     """No sensor is named, the errors found are within what is stated of them, and in the end so is the mass."""
     for seed in range(10):
         changed = False
-        for errors, load, found in rough(seed, ramp(lasts, size)):
+        for errors, _, found in rough(seed, ramp(lasts, size)):
             changed |= found
             assert not (errors.incredible or errors.broken or errors.surprised), seed
-        off = np.append(errors._x[0] - load, errors.mean - TRUTH / 3)
+        off = np.append(errors._x[0] - 800.0 - size, errors.mean - TRUTH / 3)
         assert changed and off @ np.linalg.solve(errors._P, off) < 18.5     # chi-squared, 0.1 %
 
 
