@@ -32,7 +32,7 @@ TESTS = {
     'streams/rates': 'streams_rates', 'streams/gaps': 'streams_gaps', 'streams/faint': 'streams_faint',
     'streams/recovery': 'streams_machine_recovery', 'streams/ages': 'streams_ages offline_time_rules',
     'streams/clocks': 'streams_clocks', 'streams/elapsed': 'streams_elapsed', 'streams/records': 'streams_rates',
-    'streams/stages': 'streams_stages machine_weighing', 'streams/rows': 'streams_regular',
+    'streams/stages': 'streams_stages', 'streams/rows': 'streams_regular',
     'streams/regular': 'streams_regular', 'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
     'streams/linkage/bounds': 'streams_linkage_watch streams_limits streams_linkage_recovery',
@@ -46,7 +46,7 @@ TESTS = {
     'payload/trust': 'payload_trust', 'payload/exchanged': 'payload_exchanged', 'payload/gates': 'payload_gates',
     'payload/state_gates': 'payload_state_gates', 'payload/estimator': 'payload_estimator estimators_weighing',
     'payload/load_change': 'payload_load_change', 'payload/steps': 'payload_steps',
-    'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_estimator',
+    'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_load_change',
     'scale/detection': 'scale_detection streams_elapsed', 'scale/load': 'scale_detection',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
         'channel_series', 'force_fit', 'sensor_rules', 'suspects', 'value_rules')},

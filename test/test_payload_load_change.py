@@ -83,6 +83,30 @@ def test_a_load_that_the_payload_finds_to_be_another(after: float) -> None:
     assert said.index(True) == 300 and said[300:].index(False) == 26 and not any(said[326:])
 
 
+@pytest.mark.parametrize('before, forgotten, value, noise, found', [
+    (2.0, 0.51, 200.0, 200.0, True), (2.0, 0.49, 200.0, 200.0, False),          # logarithm of what counts still ...
+    (100.0, 1.0, 200.0, 111.0, True), (100.0, 1.0, 200.0, 109.0, False),        # ... while the noise rises by a tenth
+    (1.0, 1.0, 150.0, 5.1, True), (1.0, 1.0, 150.0, 4.9, False),                # to 0.5 % of the limits
+    (1.0, 25.5, 50.0, 3.0, True), (1.0, 24.5, 50.0, 3.0, False)])               # or all is forgotten at once
+def test_both_sides_of_where_a_change_begins(before: float, forgotten: float, value: float, noise: float, found: bool
+                                             ) -> None:
+    change = LoadChange(SPAN)
+    assert not any(changing((3, 50.0, before, 0), change=change))
+    change.take(13.01, mass(value, noise), -forgotten)
+    assert change.changing is found
+
+
+@pytest.mark.parametrize('slope, noise, over', [(18.0, 5.0, True), (21.0, 5.0, False), (0.0, 9.9, True),
+                                                (0.0, 10.1, False)])
+def test_both_sides_of_where_a_change_is_over(slope: float, noise: float, over: bool) -> None:
+    """In a quarter of a second the mass moves by no more than its noise, which is 1 % of the limits."""
+    change = LoadChange(SPAN)
+    changing((3, 50.0, 1.0, 0), change=change)
+    for k in range(100):
+        change.take(13.01 + 0.01 * k, mass(300.0 + 0.01 * k * slope, noise), -26.0)
+    assert change.changing is not over
+
+
 def test_a_mass_beyond_the_limits_by_three_deviations() -> None:
     """The half-width is two of them."""
     for value, noise, beyond in ((-2.9, 1.0, False), (-3.1, 1.0, True), (1002.9, 1.0, False), (1003.1, 1.0, True),
