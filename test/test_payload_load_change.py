@@ -9,7 +9,9 @@ from math import nan
 import numpy as np
 import pytest
 from core_support import crane, estimate, simulate
+from machine_variants import REMOVED, changed
 
+from mbse_ros.machine import Machine
 from mbse_ros.payload.load_change import LoadChange
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -105,6 +107,17 @@ def test_both_sides_of_where_a_change_is_over(slope: float, noise: float, over: 
     for k in range(100):
         change.take(13.01 + 0.01 * k, mass(300.0 + 0.01 * k * slope, noise), -26.0)
     assert change.changing is not over
+
+
+@pytest.mark.parametrize('machine, first', [
+    (crane(), 26), (changed('zx200', {'sensors/arm_rod': REMOVED}), 50)])
+def test_where_some_cylinders_do_not_weigh_the_first_mass_counts_later(machine: Machine, first: int) -> None:
+    """After half a second of weighing, since nothing else contradicts a jerk; else after a quarter."""
+    change, found = PayloadStage(machine)._change, []
+    for k in range(60):
+        change.take(10.0 + 0.01 * k, replace(mass(50.0), taken=1), 0.0)
+        found.append(change.found)
+    assert found.index(True) == pytest.approx(first, abs=1)
 
 
 def test_a_mass_beyond_the_limits_by_three_deviations() -> None:

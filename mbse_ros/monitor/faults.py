@@ -183,8 +183,8 @@ KINDS = {
         'a pause, of which each {estimators.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
     Fault.UNSEEN: Kind(
         'the load may be another', 'cylinders moved that nothing weighs', 'CHANGING: forgets the mass',
-        'less than {streams.stages.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are not '
-        'measured', (_MASS,)),
+        'less than {streams.verdict.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are '
+        'not measured', (_MASS,)),
     Fault.LIMITS: Kind(
         'the mass is not within', 'beyond `payload.limits` by 3 standard deviations', _WRONG,
         'a mass beyond them by {payload.mass.BEYOND} half-widths of its interval', (_MASS,)),
