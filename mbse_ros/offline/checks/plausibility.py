@@ -19,6 +19,7 @@ from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
+from .cylinder_rules import cylinder_findings
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
 from .remedies import Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
@@ -76,7 +77,7 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     if not any(item.kind == 'clock' for item in times):     # of another time valves seem to be closed
         findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
-        findings += _mass_findings(machine, now)
+        findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(fit, means, now, BAD, GOOD))
     return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),), tuple(notes))
 
 
