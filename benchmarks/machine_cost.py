@@ -3,11 +3,16 @@
 
     tools/environment.sh python benchmarks/machine_cost.py --repeat 10
     tools/environment.sh python benchmarks/machine_cost.py --machine zx200 --valve orifice --json cost.json
+    tools/environment.sh python benchmarks/machine_cost.py --online --beside TREE --repeat 6 --keep out/frames
 
 Processor time of one core, the least of the repetitions: of the observer's stage, of its compiled step alone, of the
 payload's stage, of its gates alone (us per step each), and the share of real time of both stages. A log is simulated
 first, the boom's cycle at 100 Hz; the observer runs at 1 kHz (``--step``), in segments of ``--segment`` s. ``--json``
 writes masses and intervals after each segment, too; ``--against`` compares them with those of another version's file.
+
+``--online``: instead of these the whole pipeline, sample by sample, segments of one sensor period, as in the nodes: ms
+of the processor per s of the log. ``--beside``: the source tree of another version, which runs in turns with this one;
+medians of both, and of the ratios of the pairs, which other work on the computer changes least.
 """
 
 from __future__ import annotations
@@ -18,9 +23,12 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')      # else other cores work,
 
 import argparse
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from statistics import median
 from time import process_time
 
 import numpy as np
@@ -32,6 +40,7 @@ from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.merge import Merger
+from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 
@@ -129,6 +138,43 @@ def differences(row: dict, other: dict) -> tuple[float, float, int]:
     return float(relative[0]), float(relative[1]), odd
 
 
+def serve(keep: str | None) -> None:
+    """For each line with machine, valve and weighing on the standard input, a run: ms of the processor per s of log."""
+    for line in sys.stdin:
+        name, valve, weighing = line.split()
+        machine = machine_of(name, valve)
+        frames = frames_of(name, 'boom', 1, PAYLOADS.get(name, 800.0), Path(keep) if keep else None)
+        pipeline = Pipeline(machine, observer=ObserverSettings(weighing=weighing))
+        samples = [(channel, frame.stamp_ns, value) for frame in frames
+                   for channel, value in {**frame.commands, **frame.samples}.items()
+                   if channel in machine.channels + machine.commands]
+        start = process_time()
+        for sample in samples:
+            pipeline.add(*sample)
+        print(1e12 * (process_time() - start) / (frames[-1].stamp_ns - frames[0].stamp_ns), flush=True)
+
+
+def in_turns(cases: list[tuple[str, str, str]], trees: list[Path], repeat: int, keep: Path | None) -> None:
+    """Costs of source trees of the package online, in turns, in a process each."""
+    here = Path(__file__).resolve().parent
+    words = [f'import sys; sys.path[:0] = [{str(tree.resolve())!r}, {str(here)!r}]; '
+             f'import machine_cost; machine_cost.serve({keep and str(keep.resolve())!r})' for tree in trees]
+    workers = [subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+               for code in words]
+
+    def ask(k: int, case: tuple[str, str, str]) -> float:
+        pipes = workers[k].stdin, workers[k].stdout
+        print(*case, file=pipes[0], flush=True)
+        return float(pipes[1].readline())
+    for case in cases:
+        runs = [[ask(k, case) for k in range(len(trees))] for _ in range(repeat + 1)][1:]       # the first one compiles
+        ms = ', '.join(f'{median(column):.1f}' for column in zip(*runs))
+        print(f'{" ".join(case):32} {ms} ms per s', *(f'ratio {median(run[-1] / run[0] for run in runs):.2f}'
+                                                      for _ in trees[1:]), flush=True)
+    for worker in workers:
+        worker.communicate()
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,9 +186,15 @@ def main() -> None:
     parser.add_argument('--keep', type=Path, help='directory of simulated samples for the next run')
     parser.add_argument('--json', type=Path)
     parser.add_argument('--against', type=Path, help='what --json of another version wrote')
+    parser.add_argument('--online', action='store_true', help='the whole pipeline, sample by sample')
+    parser.add_argument('--weighing', nargs='*', choices=('joint', 'apart'), default=['joint'], help='of --online')
+    parser.add_argument('--beside', type=Path, metavar='TREE', help='another source tree, in turns, for --online')
     args = parser.parse_args()
     if args.keep:
         args.keep.mkdir(parents=True, exist_ok=True)
+    if args.online:
+        trees = [Path(__file__).parents[1], *([args.beside] if args.beside else [])]
+        return in_turns(list(product(args.machine, args.valve, args.weighing)), trees, args.repeat, args.keep)
     before = {(row['machine'], row['valve']): row for row in json.loads(args.against.read_text())
               } if args.against else {}
     rows = []

@@ -284,3 +284,12 @@ def test_numbers_that_explain_the_masses_about_equally_well_are_suspected_togeth
         errors._incredible, errors._P = 'bodies.boom.mass', np.diag([1.0, 0.5, 0.5])
         errors._x = np.array([0.0, *np.sqrt(0.5 * np.array([30.0, 30.0 - gap]))])
         assert errors.suspects == found
+
+
+def test_steps_that_become_longer_close_a_block_that_is_full_by_then() -> None:
+    """Of 60 steps of 1 ms and then 30 of 2 ms, 50 make a block."""
+    errors, rows, none = CommonErrors(['sensors.a.offset'], 100.0), np.tile([1.0, 50.0, 0.1], (60, 1)), np.zeros(60)
+    errors.take(rows, none == 0.0, none, 1e-3)
+    assert (errors._count, len(errors._waiting)) == (60, 0)
+    errors.take(rows[:30], none[:30] == 0.0, none[:30], 2e-3)
+    assert (errors._count, len(errors._waiting)) == (30, 1) and errors._waiting[0][1].sums[0] == 60.0

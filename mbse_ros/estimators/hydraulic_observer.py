@@ -52,12 +52,11 @@ class HydraulicObserver:
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
         self.machine, self.backend, self.channels = machine, backend, machine.channels
-        self._plans, self._order = SamplePlans(len(self.channels)), np.arange(len(self.channels))
-        self._variance = variances(machine)
+        self._plans, self._variance = SamplePlans(len(self.channels)), variances(machine)
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
-        self._lines, self._force_psd = InterpolationError(self._variance, pushes(machine)), np.array(settings.force_psd)
+        self._lines = InterpolationError(self._variance, pushes(machine))
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
@@ -92,8 +91,8 @@ class HydraulicObserver:
             slopes[:, self._of_model], slopes, slopes[n - self.model.unknowns:])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
-        self._open = np.ones(max(1, len(self.machine.weighing) * self.model.weighs))     # by equation
-        self._balance = slice(FORCE_PSD, FORCE_PSD + len(self._open))
+        self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
+        self._balance = slice(FORCE_PSD, FORCE_PSD + max(1, len(self.machine.weighing) * self.model.weighs))
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x = np.zeros(0)
 
@@ -108,8 +107,10 @@ class HydraulicObserver:
             self._take_model(settings)
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range], settings.force_psd * self._open,
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range], np.zeros(self._balance.stop - FORCE_PSD),
                                   self._variance, self.machine.parameters.mean])
+        self._force_psd: float | np.ndarray = settings.force_psd
+        self._use_balance(True)
         self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
         self.prepare(self._prepared)
 
@@ -176,7 +177,7 @@ class HydraulicObserver:
         self._outside.reset()
         self._silent.reset()
         self._unweighed.reset()
-        self._open[:] = 1.0
+        self._open = None
 
     def _carry_load(self, before: np.ndarray, kept: float) -> None:
         """Mass and moments of the packed state ``before``, of whose information a share is ``kept``."""
@@ -227,20 +228,23 @@ class HydraulicObserver:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
         self._p[0] = dt
-        noise, self._force_psd = self._variance, np.array(self.settings.force_psd)
+        noise, self._force_psd = self._variance, self.settings.force_psd
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
-            noise = noise + self._lines.variance
+            noise = (noise + self._lines.variance) * plan.parts
             if self.model.weighs:
                 self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
-        self._p[first:first + m] = noise * plan.parts
-        u = np.full((n, m + commands.shape[1]), nan)
-        u[:, m:] = commands
-        np.copyto(u[:, :m], values, where=plan.used)
+        self._p[first:first + m] = noise
+        u = np.empty((n, m + commands.shape[1]))
+        u[:, :m], u[:, m:] = nan, commands
+        if plan.at_the_end:
+            u[-1, :m] = values[-1]
+        else:
+            np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u, plan)
         if self.model.weighs:
-            self._unweighed.forget(self._x, y[-1, nx + 2 * m:], self._open < JOLT)
+            self._unweighed.forget(self._x, y[-1, nx + 2 * m:], self._open)
         slopes = self._x.take(self._slopes)     # for one deviation each
         covariance = self._x.take(self._full)
         covariance += slopes @ slopes.T
@@ -255,10 +259,12 @@ class HydraulicObserver:
 
         Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``.
         """
+        m, nx = len(self.channels), len(self.names)
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
-        silent = self._silent.over(u, self._p[0], plan, self.settings)
+        whole = plan.all_sampled and not isnan(np.add.reduce(u[:, :m][plan.newest]))    # each channel has a sample
+        silent = self._silent.over(u, self._p[0], plan, whole, self.settings)
         while done < len(u):
             stop = min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
             stop = stop if silent is None else self._close(silent, done, stop)
@@ -267,11 +273,12 @@ class HydraulicObserver:
             if self._outside.acts:
                 start[self._mass_activity] = LARGEST_ACTIVITY
             y, far = self._looked(start, u[done:stop])
-            if far is None and stop - done == len(u) and (last := self._usual(y, u, plan)) is not None:
+            if far is None and whole and stop - done == len(u):     # nearly always
                 self._outside.calm(stop, True, self._p[0])
-                return y, *last
+                return (y, y[:, nx:nx + m][plan.newest].copy(), y[:, nx + m:nx + 2 * m][plan.newest].copy(),
+                        np.zeros(m, dtype=bool))
             if not len(there):
-                there = u[:, :len(self.channels)] == u[:, :len(self.channels)]
+                there = u[:, :m] == u[:, :m]
             if far is None:
                 self._outside.calm(stop - done, bool(there[done:stop].any()), self._p[0])
             else:
@@ -299,7 +306,8 @@ class HydraulicObserver:
         which others are."""
         now = silent[done]
         if self.model.weighs:
-            self._open = np.where(self._silent.closed(now), JOLT, 1.0)
+            closed = self._silent.closed(now)
+            self._open = ~closed if closed.any() else None
         if now.any():
             self._x = self._silent.released(self._x, now)
         changes = np.flatnonzero((silent[done:stop] != now).any(axis=1))
@@ -342,7 +350,8 @@ class HydraulicObserver:
         return y, refused, left
 
     def _use_balance(self, used: bool) -> None:
-        self._p[self._balance] = self._force_psd * (self._open if used else JOLT)
+        factor = JOLT if not used else 1.0 if self._open is None else np.where(self._open, 1.0, JOLT)
+        self._p[self._balance] = self._force_psd * factor
 
     def _open_motion(self) -> None:
         """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""
@@ -361,19 +370,11 @@ class HydraulicObserver:
         self._x, y = self._scan(start, u, self._p)
         squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:nx + 2 * m]
         far = squares > self.threshold * variances
-        if not far.any():
+        if not np.count_nonzero(far):
             return y, None
         row = int(np.argmax(far.any(axis=1)))
         worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
         return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
-
-    def _usual(self, y: np.ndarray, u: np.ndarray, plan: SamplePlan
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """As ``_last`` for a segment at once, in which every channel has a sample and none was refused; else None."""
-        if not plan.all_sampled or isnan(u[plan.last, self._order].sum()):
-            return None
-        m, nx = len(self.channels), len(self.names)
-        return (y[plan.last, self._order + nx], y[plan.last, self._order + (nx + m)], np.zeros(m, dtype=bool))
 
     def _last(self, y: np.ndarray, there: np.ndarray, refused: dict[tuple[int, int], tuple[float, float]]
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -44,6 +44,8 @@ class OutsideForce:
 
     def calm(self, count: int, sampled: bool, dt: float) -> None:
         """``count`` steps of ``dt``, s, without surprise."""
+        if not self._jolts:
+            return      # nearly always: there has been none
         self.steps = max(0, self.steps - count)
         self._jolts *= exp(-count * dt / LATE)
         if sampled:

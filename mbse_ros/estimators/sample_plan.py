@@ -23,17 +23,20 @@ class SamplePlan:
     """``used`` (n, channels): the values to take; ``parts`` (channels,): how many make one sample; ``due`` afterwards;
     ``divided``: places of the channels that are taken in several.
 
-    ``last`` (channels,): the step of each channel's last value, where ``all_sampled``: each has one.
+    ``newest``: index of each channel's last value, ``since`` (channels,) steps before the end, where ``all_sampled``:
+    each has one.
     A state of the steps ``inside`` is at the ``share`` (steps, 1) of the way from the state ``left`` to ``right``, both
-    counted from the one before the segment.
+    counted from the one before the segment. ``at_the_end``: each channel has one value, at the last step: one line.
     """
 
     used: np.ndarray
     parts: np.ndarray
     divided: np.ndarray
     due: np.ndarray
-    last: np.ndarray
+    newest: int | tuple[np.ndarray, np.ndarray]
+    since: np.ndarray
     all_sampled: bool
+    at_the_end: bool
     inside: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -41,6 +44,12 @@ class SamplePlan:
 
     def on_lines(self, before: np.ndarray, states: np.ndarray) -> np.ndarray:
         """States (n, nx) with those between samples on lines; ``before`` (nx,): the one before the segment."""
+        if self.at_the_end:
+            mean = np.empty(states.shape)
+            mean[-1] = states[-1]
+            line = np.multiply(self.share, states[-1] - before, out=mean[:-1])
+            line += before
+            return mean
         ends = np.empty((len(states) + 1, len(before)))
         ends[0], ends[1:] = before, states
         start, line = ends.take(self.left, axis=0), ends.take(self.right, axis=0)
@@ -86,9 +95,10 @@ def _plan(n: int, repeats: np.ndarray, dt: float, due: np.ndarray) -> SamplePlan
         after[k] = now - count
         for j in range(count):
             used[max(0, n - 1 - round(j * interval)), k] = True
-    last = n - 1 - np.argmax(used[::-1], axis=0)
-    return SamplePlan(used, parts, np.flatnonzero(parts > 1.0), after, last, bool(used.any(axis=0).all()),
-                      *_lines(np.flatnonzero(used.any(axis=1))))
+    since, sampled = np.argmax(used[::-1], axis=0), np.flatnonzero(used.any(axis=1))
+    newest = (n - 1 - since, np.arange(len(repeats))) if since.any() else n - 1
+    return SamplePlan(used, parts, np.flatnonzero(parts > 1.0), after, newest, since, bool(used.any(axis=0).all()),
+                      bool(used[-1].all()) and len(sampled) == 1, *_lines(sampled))
 
 
 def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

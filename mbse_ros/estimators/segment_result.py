@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class SegmentResult:
+class SegmentResult(NamedTuple):
     """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step:
     of the motion as the sensors measure it, without the errors of their zeros and gains.
 

@@ -7,8 +7,6 @@ for longer neither is a measurement, and nothing bounds where it leads.
 
 from __future__ import annotations
 
-from math import isnan
-
 import numpy as np
 
 from ..machine import Machine
@@ -36,17 +34,19 @@ class SilentPressures:
         """All have just had a sample."""
         self._age, self._oldest = np.zeros(len(self.volumes)), 0.0
 
-    def over(self, u: np.ndarray, dt: float, plan: SamplePlan, settings: ObserverSettings) -> np.ndarray | None:
+    def over(self, u: np.ndarray, dt: float, plan: SamplePlan, whole: bool, settings: ObserverSettings
+             ) -> np.ndarray | None:
         """Whether (n, pressures) each is silent in the steps ``dt``, s, of a segment with the inputs ``u`` (n, channels
         or more), NaN without a sample; None where none is, nor was, or the observer does not weigh. A sample counts
-        from its own step on."""
+        from its own step on. ``whole``: whether each channel has one where the ``plan`` takes the last."""
         after = settings.silent_after
         if settings.weighing != 'joint':
             return None
-        if self._oldest + len(u) * dt <= after and plan.all_sampled and not isnan(
-                u[plan.last[self._columns], self._columns].sum()):
-            self._age = (len(u) - 1 - plan.last[self._columns]) * dt
-            self._oldest = float(self._age.max(initial=0.0))
+        if whole and self._oldest + len(u) * dt <= after:
+            self.reset()
+            if not plan.at_the_end:
+                self._age = plan.since[self._columns] * dt
+                self._oldest = max(self._age.tolist(), default=0.0)
             return None
         before, silent = self._oldest, self._take(u, dt, after)
         return silent if before > after or silent.any() else None

@@ -37,9 +37,11 @@ class UnweighedMotion:
         self._since: np.ndarray | None = None       # where they were when an equation weighed last
         self.variance = 0.0     # of what the load may have changed by since then, in ranges of the payload's limits
 
-    def forget(self, packed: np.ndarray, reported: np.ndarray, open: np.ndarray) -> None:
+    def forget(self, packed: np.ndarray, reported: np.ndarray, open: np.ndarray | None) -> None:
         """Of an observer: change the ``packed`` state after a segment, and what is ``reported`` of its last step, see
         MassInformation; ``open``: as below."""
+        if self.whole and open is None and self._since is None:
+            return      # nearly always
         share, variance = self.take(packed[:self._coordinates], packed[self._moved] > 0.5, packed[self._mass], open)
         reported[2] += share
         if variance:

@@ -6,6 +6,7 @@ Whatever decides looks at a ``Fault``. The ``reason`` beside it says the same to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntFlag
 from typing import NamedTuple
 
@@ -235,3 +236,8 @@ def joined(faults: object) -> Fault:
     for fault in faults:    # type: ignore[attr-defined]
         found |= fault
     return found
+
+
+def together(said: Mapping[Fault, str]) -> tuple[str, Fault]:
+    """The reasons that are not empty as one text, and their faults."""
+    return '; '.join(filter(None, said.values())), joined(fault for fault, reason in said.items() if reason)

@@ -149,23 +149,25 @@ class CommonErrors:
         out to be another than some seconds before: sums (2 + k,) of the rows since, else None.
         """
         full, longest, first, since = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0, None
-        counted = np.concatenate(([0], counts.cumsum()))        # before each row, and after all
         while first < len(rows):
-            last = min(int(counted.searchsorted(counted[first] + full - self._count)) - 1, len(rows) - 1,
-                       first + longest - self._steps - 1)
-            part, count = slice(first, last + 1), int(counted[last + 1] - counted[first])
-            own = np.add.reduce(rows[part] if count == last + 1 - first else rows[part][counts[part]])
+            missing = max(0, full - self._count)        # 0 where steps have become longer
+            part = slice(first, first + max(0, longest - self._steps) * (missing > 0))
+            count = int(np.count_nonzero(counts[part]))
+            if 0 < missing <= count:        # the block is full before
+                part, count = slice(first, first + int(counts[part].nonzero()[0][missing - 1]) + 1), missing
+            own, steps = rows[part], len(rows[part])
+            own = np.add.reduce(own if count == steps else own[counts[part]])
             self._sums = self._sums + own
             since = None if since is None else since + own
             self._count += count
-            self._kept += float(forgotten[part].sum())
-            self._steps += last + 1 - first
-            self._now += (last + 1 - first) * dt
+            self._kept += float(np.add.reduce(forgotten[part]))
+            self._steps += steps
+            self._now += steps * dt
             if self._count >= full or self._steps >= longest:
                 if self._close(dt):
                     found = self._changed()
                     since = since if found is None else found
-            first = last + 1
+            first += steps
         self._enter_due()
         return since
 

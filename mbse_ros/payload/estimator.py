@@ -166,9 +166,9 @@ class PayloadEstimator:
         """
         self._remember(len(mean) * dt)
         closed = self._gates.closed(mean)
-        information, weighted, forgotten = reported[:, :3].T
+        information, forgotten = reported[:, 0], reported[:, 2]
         taken = (closed == 0) & (information > 0.0)
-        some, lost = bool(taken.any()), forgotten
+        some, lost = int(np.count_nonzero(taken)), forgotten
         if self._restarted < 1.0 and some:
             self._forget(self._restarted)
             self._restarted, lost = 1.0, np.where(np.arange(len(reported)) == 0, log(self._restarted), 0.0)
@@ -177,9 +177,10 @@ class PayloadEstimator:
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)
-        raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
+        last, weighted = reported[-1, :2].tolist()
+        raw = weighted / last if last > 0 else nan
         self._stated = True
-        return self._result(raw, GATES[int(closed[-1])], int(taken.sum()))
+        return self._result(raw, GATES[int(closed[-1])], some)
 
     def _rows(self, reported: np.ndarray) -> np.ndarray:
         """Rows (n, 2 + parameters), as in MassSamples, of what an observer reports."""
@@ -203,7 +204,7 @@ class PayloadEstimator:
         while first < len(rows):
             total = forgotten[first:].cumsum()
             lost = (np.flatnonzero(self._kept * np.exp(total) < RESTART)
-                    if self._kept * exp(max(total.min(), -700.0)) < RESTART else NONE)
+                    if self._kept * exp(max(np.minimum.reduce(total), -700.0)) < RESTART else NONE)
             if lost.size and lost[0] == 0:
                 self._forget(float(np.exp(forgotten[first])))
                 forgotten[first] = 0.0
@@ -218,7 +219,8 @@ class PayloadEstimator:
                 at[1:] -= at[:-1].copy()
                 self._take(rows if len(where) == len(rows) else rows[part][where], dt, at)
                 left -= float(total[where[-1]])
-            self._low_pass.sums *= exp(left)
+            if left:
+                self._low_pass.sums *= exp(left)
 
     def _remember(self, duration: float) -> None:
         """Keep what is known, now and then: see ``doubt``."""
@@ -249,8 +251,8 @@ class PayloadEstimator:
             self._low_pass.sums *= kept
             self._kept *= kept
             if self._kept < RESTART:
-                self._window, self._scatter = TriangularWindow(self._window.window, self._width), None
-                self._kept = 1.0
+                self._window.clear()
+                self._scatter, self._kept = None, 1.0
 
     def hold(self, reported: np.ndarray | None = None) -> Mass:
         """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
@@ -293,8 +295,9 @@ class PayloadEstimator:
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:
         """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was
         found is incredible, and that in words."""
-        wrong = self._common.incredible
-        if not wrong or self._common.broken:
+        if not self._common.incredible:
+            return self._common.mean, self._common.covariance, ''
+        if self._common.broken:
             return self._common.mean, self._common.covariance, self._suspects()
         size = len(self._followed)
         return np.zeros(size), np.eye(size), self._suspects()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from ..compiled import Kernel
 from ..compiled.built import built
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..estimators.force_balance import force_balance
@@ -67,14 +68,18 @@ Samples = tuple[np.ndarray, np.ndarray, np.ndarray]     # measured (channels,), 
 
 
 class Exchanged:
-    """Of one machine; ``pairs``: pressure channels, piston and rod, of its cylinders."""
+    """Of one machine; ``pairs``: pressure channels, piston and rod, of its cylinders.
+
+    ``found``: cylinders of which the pressures must be exchanged for the forces to balance; ``open``: those whose
+    pressures may be, and the mass would then be one that is not possible as it is.
+    """
 
     def __init__(self, machine: Machine) -> None:
         names, _ = state_names(machine)
         self.pairs = pressure_pairs(machine)
         places = [(names.index(piston), names.index(rod)) for piston, rod in self.pairs.values()]
         made_of = 'exchanged', machine.made_of, str(places)
-        self._machine, self._masses = machine, built(made_of, lambda: masses_both_ways(machine, places))
+        self._machine, self._masses = machine, Kernel(built(made_of, lambda: masses_both_ways(machine, places)), 'vm')
         sensors = {names.index(name): item for name, item in direct(machine).items() if name.startswith('pressure/')}
         self._places = np.array(list(sensors), dtype=int)
         self._channels = [machine.channels.index(item.name) for item in sensors.values()]
@@ -88,6 +93,7 @@ class Exchanged:
         self.interrupt()
         self._suspected = np.ones(len(self.pairs), dtype=bool)
         self._begin()
+        self._conclude()
 
     def interrupt(self) -> None:
         """What follows does not continue the motion before, or is not known well enough."""
@@ -96,25 +102,12 @@ class Exchanged:
         self._rows: list[tuple[np.ndarray, Samples]] = []
         self._lasted = 0.0
 
-    @property
-    def found(self) -> list[str]:
-        """Cylinders of which the pressures must be exchanged for the forces to balance."""
-        left = self._left
-        return [] if left[0] else [name for name, some in zip(self.pairs, left[1:]) if some]
-
-    @property
-    def open(self) -> list[str]:
-        """Cylinders whose pressures may be exchanged, and the mass would then be one that is not possible as it is."""
-        middle = (self._low + self._high)[1:] / 2
-        another = (middle < self._low[0]) | (middle > self._high[0])
-        return [name for name, some in zip(self.pairs, self._suspected & another) if some]
-
     def said(self, updating: bool) -> tuple[str, Fault] | None:
         """Reason and fault of a mass that is wrong, or, of one that is ``updating``, may be; None for none."""
-        if found := self.found:
-            return reason_of(Fault.EXCHANGED, *(' and '.join(self.pairs[name]) for name in found)), Fault.EXCHANGED
-        if found := self.open if updating else []:
-            words = f'the hoses of {" or ".join(found)} may be swapped, which the next change of motion shows'
+        if self.found:
+            return reason_of(Fault.EXCHANGED, *(' and '.join(self.pairs[name]) for name in self.found)), Fault.EXCHANGED
+        if updating and self.open:
+            words = f'the hoses of {" or ".join(self.open)} may be swapped, which the next change of motion shows'
             return reason_of(Fault.NOT_TRUSTED, words), Fault.NOT_TRUSTED
         return None
 
@@ -128,8 +121,7 @@ class Exchanged:
         if self._start is not None:
             self._rows.append((mean, samples))
             self._lasted += dt
-            known = not (self._unexplained or self._suspected.any())
-            if self._lasted < WINDOW * (1 + known) - dt / 2:
+            if self._lasted < WINDOW * (1 + self._known) - dt / 2:
                 return
             self._weigh(*self._mean(self._start, mean, covariance), mass)
         self._start, self._rows, self._lasted = (mean, covariance), [], 0.0
@@ -139,7 +131,7 @@ class Exchanged:
         """State (nx,) of the window between two states, and its covariance (nx, nx): the acceleration by the speeds at
         both ends, pressures as measured, without the model of the valves."""
         g, n = len(self._machine.coordinates), self._count
-        X, P = np.mean([row[:n] for row, _ in self._rows], axis=0), covariance[:n, :n].copy()
+        X, P = np.add.reduce([row[:n] for row, _ in self._rows]) / len(self._rows), covariance[:n, :n].copy()
         measured, innovation, stddev = np.array([row for _, row in self._rows])[:, :, self._channels].swapaxes(0, 1)
         used = np.abs(innovation) < LIKELY * stddev
         count = used.sum(axis=0)
@@ -161,10 +153,19 @@ class Exchanged:
         except (PositionProblemError, SingularConfigurationError):
             return
         at = float(np.clip(np.nan_to_num(mass), *self._limits))
-        near, masses, rooms = (item.full() for item in self._masses(self._near, X, P, at,
-                                                                    self._machine.parameters.mean))
-        self._near = near.ravel() if np.isfinite(near).all() else None
+        near, *found = self._masses(self._near, X, P, at, self._machine.parameters.mean)
+        self._near = near if np.isfinite(near).all() else None
+        masses, rooms = (item.reshape(1 + len(self.pairs), -1) for item in found)
         self._judge((masses - rooms).max(axis=1), (masses + rooms).min(axis=1))
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """What the windows so far say."""
+        left, middle = self._left, (self._low + self._high)[1:] / 2
+        another = (middle < self._low[0]) | (middle > self._high[0])
+        self._known = not (self._unexplained or self._suspected.any())
+        self.found = [] if left[0] else [name for name, some in zip(self.pairs, left[1:]) if some]
+        self.open = [name for name, some in zip(self.pairs, self._suspected & another) if some]
 
     def _begin(self) -> None:
         self._low, self._high = (np.full(1 + len(self.pairs), limit, dtype=float) for limit in self._limits)

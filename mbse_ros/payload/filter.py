@@ -8,6 +8,7 @@ the uncertain parameters go through the same filters as the samples and come out
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,12 +29,15 @@ def window_of(window: int, dt: float) -> int:
     return max(1, round(window * SAMPLE_TIME / dt))
 
 
+@lru_cache(maxsize=64)
 def triangular_weights(window: int) -> np.ndarray:
-    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (Pyrhönen et al., mass estimation, Eq. 59)."""
+    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (Pyrhönen et al., mass estimation, Eq. 59), read-only."""
     n = (window - 1) // 2
     ramp = np.arange(1.0, n + 2)
     weights = np.concatenate([ramp, ramp[-2::-1]])
-    return weights / weights.sum()
+    weights /= weights.sum()
+    weights.flags.writeable = False
+    return weights
 
 
 class LowPass:
@@ -67,12 +71,12 @@ class LowPass:
             parts = [slice(k, k + LONGEST) for k in range(0, len(rows), LONGEST)]
             return np.concatenate([self.update(rows[part], None if forgotten is None else forgotten[part])
                                    for part in parts])
-        if forgotten is None or not forgotten.any():
+        if forgotten is None or not np.count_nonzero(forgotten):
             powers, start = self._powers_of(len(rows))
             sums = powers @ rows
             sums += start * self.sums
         else:
-            sums = self._running(rows, np.cumsum(forgotten + self._log_decay))
+            sums = self._running(rows, (forgotten + self._log_decay).cumsum())
         self.sums = sums[-1].copy()
         return sums[:, 1:] / sums[:, :1]
 
@@ -85,14 +89,14 @@ class LowPass:
         while first < len(rows):
             before = total[first - 1] if first else 0.0
             steep = total[first:] < before - STEEPEST
-            last = first + max(1, int(np.argmax(steep))) if steep.any() else len(rows)
-            kept = np.exp(total[first:last] - before)[:, None]
+            last = first + max(1, int(np.argmax(steep))) if np.count_nonzero(steep) else len(rows)
+            kept = np.exp(total[first:last] - before if first else total[:last])[:, None]
             if last == first + 1:
                 sums[first] = rows[first] + kept[0] * (sums[first - 1] if first else self.sums)
             else:
                 part = np.divide(rows[first:last], kept, out=sums[first:last])
                 part[0] += sums[first - 1] if first else self.sums
-                np.cumsum(part, axis=0, out=part)
+                part.cumsum(axis=0, out=part)
                 part *= kept
             first = last
         return sums
@@ -112,7 +116,11 @@ class TriangularWindow:
     def __init__(self, window: int, size: int) -> None:
         self.window = window + 1 - window % 2
         self._weights = triangular_weights(self.window)
-        self._buffer = np.zeros((4 * self.window + 64, size))
+        self._buffer = np.empty((4 * self.window + 64, size))
+        self._end = 0
+
+    def clear(self) -> None:
+        """Forget all samples."""
         self._end = 0
 
     def copy(self) -> TriangularWindow:
@@ -127,8 +135,8 @@ class TriangularWindow:
         n = len(samples)
         if self._end + n > len(self._buffer):
             keep = self._buffer[max(0, self._end - self.window):self._end].copy()
-            if len(keep) + n > len(self._buffer):
-                self._buffer = np.zeros((len(keep) + 4 * n, samples.shape[1]))
+            if 2 * (len(keep) + n) > len(self._buffer):
+                self._buffer = np.empty((4 * (self.window + n), samples.shape[1]))
             self._buffer[:len(keep)] = keep
             self._end = len(keep)
         self._buffer[self._end:self._end + n] = samples

@@ -48,8 +48,10 @@ class Mass:
 
     def beyond(self, limits: tuple[float, float]) -> bool:
         """Whether no mass within the limits, kg, explains it, except with a chance of one in a thousand."""
-        return any(mass < limits[0] - BEYOND * half or mass > limits[1] + BEYOND * half
-                   for mass, half in ((self.mass, self.half_width), (self.weighed, self._half_before)))
+        low, high = limits
+        room, before = BEYOND * self.half_width, BEYOND * self._half_before
+        return (self.mass < low - room or self.mass > high + room
+                or self.weighed < low - before or self.weighed > high + before)
 
     @property
     def _half_before(self) -> float:

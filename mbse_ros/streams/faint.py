@@ -38,7 +38,9 @@ class Faint:
         """Newest samples (channels,), SI, NaN where none was used, and all as they were ``read``."""
         for place, noise in self._noise.items():
             value = float(read[place]) if place in self.found else samples[place]
-            if value == value:
+            if abs(value) > LARGEST and place not in self.found:        # nearly always
+                self._last[place].clear()
+            elif value == value:
                 self._take(place, value, noise)
 
     def _take(self, place: int, value: float, noise: float) -> None:
@@ -47,7 +49,6 @@ class Faint:
             self.found = tuple(k for k in self.found if k != place)
             last.clear()
         if large:
-            last.clear()
             return
         last.append(value)
         if len(last) == SAMPLES and place not in self.found and _faint(list(last), noise):

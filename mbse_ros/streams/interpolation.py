@@ -152,10 +152,10 @@ class Interpolator:
         buffer.share = share
         self.clocks.take(channel, stamp)
         if not self._reorder.delay:
-            return self._add(channel, stamp, value)
+            return self._add(buffer, stamp, value)
         found: list[Segment] = []
-        for sample in self._reorder.add(channel, stamp, value):
-            found.extend(self._add(*sample))
+        for name, at, sample in self._reorder.add(channel, stamp, value):
+            found.extend(self._add(self._inputs[name], at, sample))
         return tuple(found)
 
     def add_all(self, samples: Iterable[tuple[str, int, float]], refuse: Callable[[SampleError], None]
@@ -235,16 +235,15 @@ class Interpolator:
         """Segments of the samples that wait for late ones, at the end of a log; samples that cannot be used are
         counted."""
         found: list[Segment] = []
-        for sample in self._reorder.flush():
+        for name, stamp, value in self._reorder.flush():
             try:
-                found.extend(self._add(*sample))
+                found.extend(self._add(self._inputs[name], stamp, value))
             except SampleError:
                 continue
         return tuple(found)
 
-    def _add(self, channel: str, stamp: int, value: float) -> tuple[Segment, ...]:
+    def _add(self, buffer: ChannelBuffer, stamp: int, value: float) -> tuple[Segment, ...]:
         """Take a sample in its order."""
-        buffer = self._inputs[channel]
         if stamp <= buffer.newest:
             self._take_backward(buffer, stamp, value)
         else:

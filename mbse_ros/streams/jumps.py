@@ -22,7 +22,7 @@ NOISE = 8.0             # standard deviations of a sample
 
 
 class Jumps:
-    """Watches the channels of the positions of one machine.
+    """Watches the channels of the positions of one machine, at ``places``.
 
     After each ``take``: ``back``, places of the channels that are believed again though nothing has jumped back, so
     that their coordinates start again; ``cut``, whether all that is measured is elsewhere at once.
@@ -32,6 +32,7 @@ class Jumps:
         self._positions = [(k, channel.name.partition('/')[2] in machine.cylinders, abs(channel.nominal[0]),
                             NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
                            if channel.kind == 'position' and not channel.sensor.wraps]
+        self.places = [k for k, *_ in self._positions]
         self._finest = {k: FINEST * noise / NOISE for k, *_, noise in self._positions}
         self._pressures = [(k, NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
                            if channel.kind == 'pressure']
@@ -76,10 +77,9 @@ class Jumps:
                 if self._stuck(place) or constant and constant[place]:
                     freed.append(place)
             self._follow(place, moved)
-            far = self._jumped.get(place, 0.0) + (moved if abs(moved) > allowed else 0.0)
-            self._jumped[place] = far
-            if abs(far) <= allowed:
-                self._jumped[place] = 0.0
+            if place in leaps or place in self._jumped:
+                far = self._jumped.get(place, 0.0) + (moved if place in leaps else 0.0)
+                self._jumped[place] = far if abs(far) > allowed else 0.0
         pressures, self._pressed = self._pressed, [float(samples[k]) for k, _ in self._pressures]
         if leaps:
             for place in leaps:
@@ -99,7 +99,7 @@ class Jumps:
     def _follow(self, place: int, moved: float) -> None:
         """Whether a sample repeats the one before, and by which steps samples change."""
         self._repeats[place] = 0 if moved else self._repeats.get(place, 0) + 1
-        if moved:
+        if moved and self._step.get(place, nan):
             self._step[place] = common_step(self._step.get(place, nan), abs(moved), self._finest[place])
 
     def _stuck(self, place: int) -> bool:

@@ -46,12 +46,13 @@ class Limits:
         ``Jumps``."""
         numbers = values.tolist()
         jumped = self.jumps.take(t, numbers, settings, constant)
-        found = {fault: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
-                 for fault, ends in self.ends.items()}
         if self.jumps.cut:
             self._steps.reset()
-        found[Fault.JUMPED] = [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found[Fault.FAR]]
-        return {fault: places for fault, places in found.items() if places}
+        found = {fault: places for fault, ends in self.ends.items()
+                 if (places := [i for i, low, high in ends if numbers[i] < low or numbers[i] > high])}
+        if places := [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found.get(Fault.FAR, ())]:
+            found[Fault.JUMPED] = places
+        return found
 
 
 class StateBounds:
@@ -78,8 +79,11 @@ class StateBounds:
     def broken(self, mean: np.ndarray, variance: np.ndarray) -> tuple[str, Fault] | None:
         """What of a state (nx,), SI, is where it cannot be, or which position is not known; None for nothing."""
         numbers, variances = mean.tolist(), variance.tolist()
-        if all(low <= numbers[i] <= high and variances[i] <= widest for i, low, high, widest in self._usual):
-            return None     # nearly always, and ten times as fast as by arrays
+        for i, low, high, widest in self._usual:        # ten times as fast as by arrays
+            if not (low <= numbers[i] <= high and variances[i] <= widest):
+                break
+        else:
+            return None     # nearly always
         x, spread = mean[self._places], variance[self._places]
         more = np.where(self._known, 0.0, DEEPEST ** 2 * spread)        # a position's room is for its error, too
         out = np.maximum(self._low - x, x - self._high) - self._room

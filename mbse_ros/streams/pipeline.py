@@ -58,7 +58,8 @@ class Pipeline:
         drives the stages himself. Raises SampleError as ``add``."""
         if channel not in self._inputs and channel.startswith('command/'):
             return ()
-        return self._joined(self.interpolator.add(channel, stamp_ns, value, share))
+        segments = self.interpolator.add(channel, stamp_ns, value, share)
+        return self._joined(segments) if segments else ()
 
     def all_segments(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
                      refuse: Callable[[SampleError, int], None]) -> list[Segment]:
@@ -75,9 +76,9 @@ class Pipeline:
         return found
 
     def _joined(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        if segments and self._merger is not None:
-            return tuple(joined for segment in segments for joined in self._merger.add(segment))
-        return segments
+        if self._merger is None:
+            return segments
+        return tuple(joined for segment in segments for joined in self._merger.add(segment))
 
     def last_segments(self) -> tuple[Segment, ...]:
         """What still waits for late samples or to be joined, not estimated."""

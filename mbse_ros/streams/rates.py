@@ -38,7 +38,7 @@ class Lately:
     def take(self, now_ns: int, weighing: np.ndarray, mass: Mass) -> None:
         """What a segment says of the mass, see StateEstimate."""
         if mass.taken:
-            self._sums.append((now_ns, weighing[:, :2].sum(axis=0)))
+            self._sums.append((now_ns, np.add.reduce(weighing[:, :2])))
         while self._sums and not 0 <= now_ns - self._sums[0][0] < 1e9 * LOOK_BACK:
             self._sums.popleft()
 

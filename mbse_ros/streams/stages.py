@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ..estimators.segment_result import SegmentResult
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..machine.equations import missing_pressures
-from ..monitor.faults import DOUBTS, NONE, Fault, joined, reason_of
+from ..monitor.faults import DOUBTS, NONE, Fault, reason_of, together
 from ..payload.estimator import PayloadEstimator
 from ..payload.exchanged import Exchanged
 from ..payload.gates import too_slow
@@ -74,8 +73,9 @@ class ObserverStage:
         self._faint.reset()
         self._recovery.reset()
 
-    def _begin(self) -> None:
+    def _begin(self, start: float = 0.0) -> None:
         self._watch.reset()
+        self._start = start
         self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
 
     @property
@@ -94,15 +94,13 @@ class ObserverStage:
             self._limits.reset()
             self._faint.reset()
         if restart:
-            self._begin()
+            self._begin(segment.start_ns * 1e-9)
             self._recovery.begin()
-            self._start = segment.start_ns * 1e-9
         values, back, cut = self._accepted(segment)
         if cut >= 0 and not restart:
             restart = True
-            self._begin()
+            self._begin(segment.start_ns * 1e-9)
             self._recovery.begin(*CUT)
-            self._start = segment.start_ns * 1e-9
         if restart:
             first = segment.values[max(cut, 0)].copy()
             for fault, places in self._refused.items():     # a position far outside loses the state
@@ -116,14 +114,13 @@ class ObserverStage:
             values = self._start_again(segment, values, back)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
-        self._take(segment, measured, result)
-        self._rare = too_rare(segment, result.rare)
-        status, reason, faults = self._judge(result, measured, segment.stamp_ns * 1e-9)
+        ratios = self._take(segment, measured, result)
+        status, reason, faults = self._judge(result, measured, segment)
         self._last_ns = segment.stamp_ns
         self._recovery.age += dt * len(segment.values)      # what began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
-        return self._estimate(segment, result, measured, restart, status, reason, faults)
+        return self._estimate(segment, result, measured, ratios, restart, status, reason, faults)
 
     def _start_again(self, segment: Segment, values: np.ndarray, back: list[int]) -> np.ndarray:
         """Start coordinates again at the newest samples; ``values`` (n, channels) without those before."""
@@ -153,7 +150,8 @@ class ObserverStage:
         Periods that are joined are looked at one by one, by the samples of the positions.
         """
         values, n, back, cut = segment.values, len(segment.values), [], -1
-        every = max(1, int(min((segment.repeats[k] for k, *_ in self._limits.jumps.limits()), default=n)))
+        repeats = segment.repeats.tolist()
+        every = max(1, int(min([repeats[k] for k in self._limits.jumps.places], default=n)))
         unusable: dict[Fault, set[int]] = {}
         for row in range((n - 1) % every, n, every):
             t = segment.stamp_ns * 1e-9 - (n - 1 - row) * segment.step_ns * 1e-9
@@ -169,74 +167,76 @@ class ObserverStage:
         self._refused = {fault: sorted(places) for fault, places in unusable.items()}
         if self._faint.found:
             self._refused[Fault.UNIT] = list(self._faint.found)
-        out = [i for i, constant in enumerate(self._watch.constant)
-               if constant and not self._watch.accepts(i, float(values[-1, i]))]
-        if out or self._faint.found:
+        if any(self._watch.constant) or self._faint.found:
+            out = [i for i, constant in enumerate(self._watch.constant)
+                   if constant and not self._watch.accepts(i, float(values[-1, i]))]
             values = values.copy()
             values[:, [*out, *self._faint.found]] = nan
         return values, back, cut
 
-    def _take(self, segment: Segment, measured: list[float], result: SegmentResult) -> None:
-        """Remember what became of the last samples."""
+    def _take(self, segment: Segment, measured: list[float], result: SegmentResult) -> list[float]:
+        """Remember what became of the last samples; innovations of those used over their deviations, else NaN."""
         innovation, variance = result.innovation.tolist(), result.innovation_variance.tolist()
-        used = (~result.rejected).tolist()
-        if not result.finite:
-            return
+        used = [not refused for refused in result.rejected.tolist()]
         measured = [value if v == v else nan for value, v in zip(measured, innovation)]     # values between samples
-        self._faint.take(measured, segment.values[-1])
-        self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
-        self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
-                             for v, s, use, m in zip(innovation, variance, used, measured)])
+        ratios = [v / sqrt(s) if use and m == m and s > 0 else nan
+                  for v, s, use, m in zip(innovation, variance, used, measured)]
+        if result.finite:
+            self._faint.take(measured, segment.values[-1])
+            self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
+            self._ratios.append(ratios)
+        return ratios
 
-    def _judge(self, result: SegmentResult, measured: list[float], t: float) -> tuple[ObserverStatus, str, Fault]:
+    def _judge(self, result: SegmentResult, measured: list[float], segment: Segment
+               ) -> tuple[ObserverStatus, str, Fault]:
         if not result.finite:
             return ObserverStatus.LOST, reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE
-        constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        unusable = {fault: [self.machine.channels[i] for i in places] for fault, places in self._refused.items()}
-        missing = [c for c, value in zip(self.machine.channels, measured)
-                   if value != value and not any(c in names for names in (constant, *unusable.values()))]
-        if all(value != value for value in measured):
+        t, variance = segment.stamp_ns * 1e-9, result.covariance.diagonal()
+        if all(map(isnan, measured)):
             return ObserverStatus.LOST, reason_of(Fault.UNMEASURED), Fault.UNMEASURED
-        lost = self._bounds.broken(result.mean[-1], result.covariance.diagonal())
-        rejected = self._watch.rejected(self._observer.threshold)
-        refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}' if rejected else ''
-        if lost:
-            jumped: dict[Fault, list[str]] = {
-                fault: names for fault, names in unusable.items() if fault is Fault.JUMPED}
-            return ObserverStatus.LOST, '; '.join([lost[0], *_listed(jumped)]), joined([lost[1], *jumped])
-        if self._watch.contradicted(t, self._start, self.settings.lost_after):
-            return ObserverStatus.LOST, refused, Fault.REJECTED
-        doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        found = {Fault.MISSING: missing, Fault.STUCK: constant, **unusable}
-        found = {fault: names for fault, names in found.items() if names}
-        if doubtful:
-            self._recovery.judge(t, self._start, self._watch)
-        if found or doubtful:
-            return (ObserverStatus.COASTING, '; '.join([*_listed(found), *([refused] if refused else [])]),
-                    joined([*found, *([Fault.REJECTED] if refused else [])]))
-        if not self._recovery.settled(result.covariance.diagonal()):
+        found, refused = self._unusable(measured), ''
+        if lost := self._bounds.broken(result.mean[-1], variance):
+            return ObserverStatus.LOST, *together({lost[1]: lost[0], Fault.JUMPED: found.get(Fault.JUMPED, '')})
+        if rejected := self._watch.rejected(self._observer.threshold):
+            refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}'
+            if self._watch.contradicted(t, self._start, self.settings.lost_after):
+                return ObserverStatus.LOST, refused, Fault.REJECTED
+            if self._watch.refused(t, self._start, self.settings.doubt_after):
+                found[Fault.REJECTED] = refused
+                self._recovery.judge(t, self._start, self._watch)
+        if found:
+            return ObserverStatus.COASTING, *together({**found, Fault.REJECTED: refused})
+        if not self._recovery.settled(variance):
             return ObserverStatus.STARTING, *self._recovery.why
-        said = {Fault.OUTSIDE_FORCE: reason_of(Fault.OUTSIDE_FORCE) if result.outside else '',
-                Fault.RARE: self._rare, Fault.REJECTED: refused}
-        return (ObserverStatus.OK, '; '.join(text for text in said.values() if text),
-                joined(fault for fault, text in said.items() if text))
+        if not (result.outside or result.rare or refused):
+            return ObserverStatus.OK, '', NONE      # nearly always
+        outside = reason_of(Fault.OUTSIDE_FORCE) if result.outside else ''
+        return ObserverStatus.OK, *together({
+            Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(segment, result.rare), Fault.REJECTED: refused})
 
-    def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
-                  status: ObserverStatus, reason: str, faults: Fault) -> StateEstimate:
+    def _unusable(self, measured: list[float]) -> dict[Fault, str]:
+        """What is wrong with last samples that are missing or cannot be used, and of which channels."""
+        if not (self._refused or any(self._watch.constant) or any(map(isnan, measured))):
+            return {}       # nearly always
+        channels = self.machine.channels
+        constant = [name for name, found in zip(channels, self._watch.constant) if found]
+        unusable = {fault: [channels[i] for i in places] for fault, places in self._refused.items()}
+        missing = [c for c, value in zip(channels, measured)
+                   if value != value and not any(c in names for names in (constant, *unusable.values()))]
+        found = {Fault.MISSING: missing, Fault.STUCK: constant, **unusable}
+        return {fault: reason_of(fault, *names) for fault, names in found.items() if names}
+
+    def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], ratios: list[float],
+                  restart: bool, status: ObserverStatus, reason: str, faults: Fault) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
-        innovation, stddev = result.innovation, np.sqrt(result.innovation_variance)
-        if any(value != value for value in measured):
+        innovation = result.innovation
+        if any(map(isnan, measured)):
             innovation = np.where(np.isnan(measured), nan, innovation)
-        ratios = np.where(result.rejected, nan, innovation / stddev).tolist()
-        nis = sum(ratio * ratio for ratio in ratios if ratio == ratio)
-        count = sum(ratio == ratio for ratio in ratios)
+        squares = [ratio * ratio for ratio in ratios if ratio == ratio]
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
-                             result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
-                             nis, count, status, reason, result.weighing, faults)
-
-
-def _listed(found: Mapping[Fault, Sequence[str]]) -> list[str]:
-    return [reason_of(fault, *names) for fault, names in found.items()]
+                             result.mean, result.covariance, segment.channels, segment.values[-1], innovation,
+                             np.sqrt(result.innovation_variance), sum(squares), len(squares), status, reason,
+                             result.weighing, faults)
 
 
 class PayloadStage:
@@ -297,10 +297,11 @@ class PayloadStage:
             self._estimator.restart(pause)
             if pause > 0.0:
                 self._change.pause()
-        rare = Fault.RARE in state.faults
+        faults = state.faults
+        rare, outside = (Fault.RARE in faults, Fault.OUTSIDE_FORCE in faults) if faults else (False, False)
         if rare:
             self._rare_ns, self._rare = now, (state.reason, state.faults)
-        if state.status is ObserverStatus.OK and not (rare or state.restart or Fault.OUTSIDE_FORCE in state.faults):
+        if state.status is ObserverStatus.OK and not (rare or outside or state.restart):
             self._exchanged.take(length * 1e-9, state.mean[-1], state.covariance, (
                 state.measured, state.innovation, state.innovation_stddev), self._mass.mass if self._mass else nan)
         else:
@@ -311,7 +312,7 @@ class PayloadStage:
                 self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), (
                 PayloadStatus.NO_DATA, f'observer {state.status.name.lower()}: {state.reason}', state.faults))
-        if Fault.OUTSIDE_FORCE in state.faults:
+        if outside:
             self._doubted_ns = now
             self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing),
@@ -335,13 +336,12 @@ class PayloadStage:
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
         known, contact, implausible = (self._change.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
-        rare = Fault.RARE in faults     # no alarm: it is not said what else there is
         doubted = self._doubted_ns == self._elapsed.total
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
                    or status is PayloadStatus.NO_DATA and self._change.unknown_again)
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
-            rare or missing or self._change.unseen)
+            missing or self._change.unseen or Fault.RARE in faults)     # rare: it is not said what else there is
         refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0,

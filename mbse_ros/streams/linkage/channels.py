@@ -34,6 +34,7 @@ class Channels:
         self.offset, self.constant = [0.0] * s, [False] * s
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
         self.step = [nan] * s       # of quantised values; 0 of others, NaN while unknown
+        self._noisy: list[bool | None] = [None] * s     # of a sensor that repeats its value: whether it has noise
 
     def accepts(self, place: int, value: float) -> bool:
         """Whether a sample may be used: not from a sensor found constant, until it changes."""
@@ -44,27 +45,39 @@ class Channels:
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
+        longest = settings.constant_after
         for i, value in enumerate(o):
             if value != value:      # NaN: no sample
                 continue
             if self.seen_at[i] < t:
-                if t - self.seen_at[i] > PERIODS * self.period[i]:
+                interval = t - self.seen_at[i]
+                if interval > PERIODS * self.period[i]:
                     self._value[i] = nan        # nothing has shown that a prediction without samples is right
-                self.period[i] = t - self.seen_at[i]
+                self.period[i] = interval
             self.seen_at[i] = t
             if used[i]:
-                self.used_at[i] = t
-            self.offset[i] = 0.0 if used[i] else abs(innovation[i]) / sqrt(variance[i]) if variance[i] > 0 else inf
-            self._watch(t, i, value, value - innovation[i], stddev[i], settings.constant_after)
+                self.used_at[i], self.offset[i] = t, 0.0
+            else:
+                self.offset[i] = abs(innovation[i]) / sqrt(variance[i]) if variance[i] > 0 else inf
+            # a sensor that sends one value while the prediction moves on
+            if value != self._value[i]:
+                if self.step[i]:
+                    self.step[i] = common_step(self.step[i], abs(value - self._value[i]), FINEST * stddev[i])
+                self._value[i], self._since[i], self._low[i], self._high[i] = value, t, inf, -inf
+                self._noisy[i] = None
+            elif self._noisy[i] is None:        # repeated for the first time
+                self._noisy[i] = self._is_noisy(i, stddev[i])
+            predicted = value - innovation[i]
+            if predicted < self._low[i]:
+                self._low[i] = predicted
+            if predicted > self._high[i]:
+                self._high[i] = predicted
+            if t - self._since[i] >= longest and self._is_stuck(i, stddev[i]):
+                self.constant[i] = True
 
-    def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
-        """Find a sensor that sends one value while the prediction moves on."""
-        if value != self._value[i]:
-            self.step[i] = common_step(self.step[i], abs(value - self._value[i]), FINEST * stddev)
-            self._value[i], self._since[i], self._low[i], self._high[i] = value, t, inf, -inf
-        self._low[i], self._high[i] = min(self._low[i], predicted), max(self._high[i], predicted)
-        if t - self._since[i] >= longest and self._is_stuck(i, stddev):
-            self.constant[i] = True
+    def _is_noisy(self, i: int, stddev: float) -> bool:
+        """Whether the samples before the last one had noise, as far as they are kept."""
+        return False
 
     def _is_stuck(self, i: int, stddev: float) -> bool:
         """Whether a value that stays is a fault: a quantised sensor at rest repeats it, too."""

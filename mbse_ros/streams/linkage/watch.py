@@ -36,9 +36,7 @@ class NoiseWatch(Channels):
     def reset(self) -> None:
         """As before the first sample."""
         super().reset()
-        s = len(self.names)
-        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
-        self._noisy: list[bool | None] = [None] * s
+        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]
 
     def begin(self) -> None:
         """Forget what the filter made of the samples: its state starts again."""
@@ -56,18 +54,11 @@ class NoiseWatch(Channels):
             if value == value:
                 series.append((t, value))
 
-    def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
-        if value != self._value[i]:
-            self._noisy[i] = None
-        elif self._noisy[i] is None:        # repeated for the first time
-            self._noisy[i] = self.step[i] == 0.0 and self._grain(i) > GRAIN * stddev
-        super()._watch(t, i, value, predicted, stddev, longest)
-
-    def _grain(self, i: int) -> float:
-        """Median of the second differences of the samples before the last one."""
+    def _is_noisy(self, i: int, stddev: float) -> bool:
+        """By the median of their second differences."""
         values = [value for _, value in self._series[i]][:-1]
         bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
-        return median(bends) if bends else 0.0
+        return bool(bends) and self.step[i] == 0.0 and median(bends) > GRAIN * stddev
 
     def _is_stuck(self, i: int, stddev: float) -> bool:
         """A sensor with noise does not repeat itself."""
