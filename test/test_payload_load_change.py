@@ -190,3 +190,16 @@ def test_a_mass_settles_for_a_second_of_weighing_after_a_pause() -> None:
         loads.take(0.1 * k, mass if k > 10 else replace(mass, taken=0), 0.0)
         found.append(loads.just_paused)
     assert sum(found) == pytest.approx(20, abs=1) and found == sorted(found, reverse=True)
+
+
+def test_where_samples_are_rare_a_mass_counts_again_when_it_is_known_no_better() -> None:
+    """To 5 % of the limits, after 2 s of weighing since the load began to change."""
+    for noise, weighs, ends in ((49.0, 1, 5.1), (51.0, 1, None), (49.0, 0, None), (9.0, 1, 3.5)):
+        change, found = LoadChange(SPAN), []
+        for k in range(1000):
+            t, value = 0.01 * k, 50.0 if k < 300 else 300.0
+            of = replace(mass(value, 2.0 if k < 300 else noise), taken=weighs)
+            change.take(t, of, -10.0 * np.clip(t - 3.0, 0.0, 0.3))
+            found.append(change.changing)
+        (begin, end), = spans(found)
+        assert abs(begin - 3.05) < 0.1 and (end > 9.9 if ends is None else abs(end - ends) < 0.2), (noise, weighs)

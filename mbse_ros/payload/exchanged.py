@@ -7,9 +7,11 @@ leaves the masses that all windows so far, and the payload's limits, allow (set-
 state estimation: unknown but bounded errors and system inputs, IEEE Trans. Automatic Control 13, 1968). The wrong way
 leaves none as soon as the pressures have changed together, or at once, where no load within the limits explains them.
 
-A window that contradicts those before is left out. If the next one does, too, the way that explains it is the right
-one. Where none does, the load is another, or something else pushes: what masses are possible begins again, and what has
-been found of the hoses stays.
+A window that contradicts those before is left out. If the next one does, too, the way that explains it may be the right
+one. It is, if all windows agree with it while those as the pressures are contradict each other again and again, up and
+down: a load that is filled or dumped does so in one direction, soil once up and once down. Where no way explains the
+windows, the load is another, or something else pushes: what masses are possible begins again, and what has been found
+of the hoses stays.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from ..monitor.faults import Fault, reason_of
 WINDOW = 0.2        # s over which the machine is weighed with one mean acceleration; all known, twice that
 SURE = 3.0          # standard deviations by which a mass may be off
 LIKELY = 6.0        # standard deviations of its innovation, up to which a sample is used
+CONTRADICTIONS = 3          # of windows as the pressures are, each in another direction than the one before
 STOPPED = 1e-6      # m/s: no speed is known better
 
 
@@ -92,13 +95,14 @@ class Exchanged:
         """Nothing is known."""
         self.interrupt()
         self._suspected = np.ones(len(self.pairs), dtype=bool)
+        self._contradictions, self._direction = 0, 0
         self._begin()
         self._conclude()
 
     def interrupt(self) -> None:
         """What follows does not continue the motion before, or is not known well enough."""
         self._near: np.ndarray | None = None
-        self._start: tuple[np.ndarray, np.ndarray] | None = None
+        self._start: tuple[np.ndarray, np.ndarray, Samples] | None = None
         self._rows: list[tuple[np.ndarray, Samples]] = []
         self._lasted = 0.0
 
@@ -124,20 +128,25 @@ class Exchanged:
             if self._lasted < WINDOW * (1 + self._known) - dt / 2:
                 return
             self._weigh(*self._mean(self._start, mean, covariance), mass)
-        self._start, self._rows, self._lasted = (mean, covariance), [], 0.0
+        self._start, self._rows, self._lasted = (mean, covariance, samples), [], 0.0
 
-    def _mean(self, start: tuple[np.ndarray, np.ndarray], mean: np.ndarray, covariance: np.ndarray
+    def _mean(self, start: tuple[np.ndarray, np.ndarray, Samples], mean: np.ndarray, covariance: np.ndarray
               ) -> tuple[np.ndarray, np.ndarray]:
         """State (nx,) of the window between two states, and its covariance (nx, nx): the acceleration by the speeds at
-        both ends, pressures as measured, without the model of the valves."""
+        both ends, pressures as measured, without the model of the valves; both ends count half, since the mean is that
+        of the time between them."""
         g, n = len(self._machine.coordinates), self._count
-        X, P = np.add.reduce([row[:n] for row, _ in self._rows]) / len(self._rows), covariance[:n, :n].copy()
-        measured, innovation, stddev = np.array([row for _, row in self._rows])[:, :, self._channels].swapaxes(0, 1)
-        used = np.abs(innovation) < LIKELY * stddev
+        rows = [(start[0], start[2]), *self._rows]
+        weight = np.ones((len(rows), 1))
+        weight[[0, -1]] = 0.5
+        X = (weight * [row[:n] for row, _ in rows]).sum(axis=0) / weight.sum()
+        P = covariance[:n, :n].copy()
+        measured, innovation, stddev = np.array([row for _, row in rows])[:, :, self._channels].swapaxes(0, 1)
+        used = weight * (np.abs(innovation) < LIKELY * stddev)
         count = used.sum(axis=0)
         some, motion = count > 0, np.arange(2 * g, 3 * g)
         places, count = self._places[some], count[some]
-        pressures = np.where(used, measured, 0.0).sum(axis=0)[some] / count
+        pressures = (used * np.nan_to_num(measured)).sum(axis=0)[some] / count
         X[places] = (pressures - self._offset[some]) / self._gain[some] + self._zero[some]
         X[motion] = (mean - start[0])[g:2 * g] / self._lasted
         spread = (covariance + start[1])[g:2 * g, g:2 * g] / self._lasted ** 2
@@ -161,10 +170,11 @@ class Exchanged:
 
     def _conclude(self) -> None:
         """What the windows so far say."""
-        left, middle = self._left, (self._low + self._high)[1:] / 2
+        middle = (self._low + self._high)[1:] / 2
         another = (middle < self._low[0]) | (middle > self._high[0])
         self._known = not (self._unexplained or self._suspected.any())
-        self.found = [] if left[0] else [name for name, some in zip(self.pairs, left[1:]) if some]
+        proven = self._contradictions >= CONTRADICTIONS
+        self.found = [name for name, some in zip(self.pairs, self._suspected) if proven and some]
         self.open = [name for name, some in zip(self.pairs, self._suspected & another) if some]
 
     def _begin(self) -> None:
@@ -178,9 +188,11 @@ class Exchanged:
         left = self._left
         if left[0]:
             self._suspected &= left[1:]
+            self._contradictions *= bool(self._suspected.any())
             self._low, self._high = (np.where(left, own, own[0]) for own in (self._low, self._high))    # from now on
         elif (left[1:] & (self._suspected | self._unexplained)).any():
-            self._suspected |= left[1:]
+            self._suspected = left[1:] if self._unexplained else self._suspected & left[1:]
+            self._contradict(low[0], high[0], before[0][0])
         else:
             again, self._unexplained, (self._low, self._high) = self._unexplained, True, before
             if again:
@@ -188,3 +200,12 @@ class Exchanged:
                 self._judge(low, high)
             return
         self._unexplained = False
+
+    def _contradict(self, low: float, high: float, before: float) -> None:
+        """Masses of a window as the pressures are, kg, are not those that were at least ``before``: these begin again
+        with it. Where it leaves no mass that the machine can carry, each window is a contradiction more."""
+        low, high = max(low, self._limits[0]), min(high, self._limits[1])
+        direction = 0 if low > high else 1 if low > before else -1
+        self._contradictions += direction == 0 or direction != self._direction
+        self._direction = direction
+        self._low[0], self._high[0] = low, high

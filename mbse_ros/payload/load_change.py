@@ -23,6 +23,8 @@ CALM = 1.0              # deviations of the noise by which the mass still moves 
 LEAST = 0.005           # of the range of the payload's limits: smallest noise of a mass that changes
 SETTLES = 1.0           # s of weighing in which a mass settles after a pause
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
+PATIENT = 2.0           # s of weighing since, ...
+ROUGHLY = 0.05          # ... after which so much is enough: where samples are rare it does not become less
 UNSURE = 0.02           # ... and up to which a mass that still agrees with that before has not changed
 
 
@@ -44,6 +46,7 @@ class LoadChange:
         self.found = False      # whether the first mass has agreed with itself for a while
         self.unseen = False     # whether the load may be another since it was weighed, and hardly was weighed again
         self.changing = False   # whether the load changes, or has changed and is not known yet
+        self._since = 0.0       # s of weighing since it began to change
         self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
 
     def pause(self) -> None:
@@ -56,6 +59,7 @@ class LoadChange:
         weighed = t - self._recent[-1][0] if mass.taken and self._recent else 0.0
         self._weighed += weighed
         self._paused += weighed
+        self._since += weighed
         if not mass.taken and self._recent and kept < self._recent[-1][1]:
             self._weighed, self.unseen = 0.0, True      # what is forgotten though nothing was weighed
         self.unseen = self.unseen and self._weighed < self._least
@@ -72,8 +76,9 @@ class LoadChange:
                 self._recent = deque([self._recent[-1]])
             self.changing = (most - kept > ANOTHER or forgotten and not self._calm(mass, old, AGREES, UNSURE)
                              or isfinite(old.mass) and not isfinite(mass.mass))
-            self._after_pause = self._paused <= look_back
-        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN) and not self.unseen:
+            self._after_pause, self._since = self._paused <= look_back, 0.0
+        elif t - begin > LOOK_BACK / 2 and not self.unseen and self._calm(
+                mass, old, CALM, KNOWN if self._since < PATIENT else ROUGHLY):
             self.changing = False
 
     def _calm(self, new: Mass, old: Mass, deviations: float, known: float) -> bool:

@@ -81,7 +81,7 @@ class Trust:
         """As at the start: trusted, but not for long."""
         self.wanted = FIRST         # s of motion without an alarm
         self.lost = False           # whether a mass that looks well does not count yet
-        self.alarm = Alarm('', 0.0)     # the last one
+        self.alarm, self._lately = Alarm('', 0.0), 0.0     # the last one, and when it last was one, s
         self._calm, self._changing, self._free = inf, 0.0, inf
         self._doubt, self._alarmed = AT_START, False
         self._count = 0     # alarms since there was no doubt
@@ -101,7 +101,7 @@ class Trust:
 
     def left_words(self, now: float) -> str:
         """How long ago the last alarm was, ``now`` s since the start, and what is left; '' while a mass counts."""
-        return (f'the last alarm was {now - self.alarm.t:.0f} s ago; {self.left:.1f} s of motion without one are left'
+        return (f'the last alarm was {now - self._lately:.0f} s ago; {self.left:.1f} s of motion without one are left'
                 if self.lost else '')
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
@@ -131,7 +131,9 @@ class Trust:
             self.lost = self.lost and self._calm < self.wanted
         alarmed = alarm or blind or implausible or soil or wanders
         if alarmed:
-            self.alarm = Alarm(now.why or self.alarm.why, now.t)
+            # a mass that wanders is one alarm, however long it does
+            self.alarm = Alarm(now.why or self.alarm.why, self.alarm.t if self._alarmed and wanders else now.t)
+            self._lately = now.t
         if alarmed and not self._alarmed:
             self._count += 1
         elif not self._doubt and not self.lost:
