@@ -94,15 +94,15 @@ def test_nodes_of_a_process_have_one_value():
 
 def test_latency_is_that_of_the_last_period():
     latency = Latency()
-    assert latency.judged(0.01) == '' and latency.values() == {}
+    assert latency.warning(0.01) == '' and latency.values() == {}
     for k in range(200):
         latency.take(0.001 * (k % 100 + 1))
-    assert 'up to 99.0 ms' in (text := latency.judged(0.05)) and 'latency_budget, 50 ms' in text
+    assert 'up to 99.0 ms' in (text := latency.warning(0.05)) and 'latency_budget, 50 ms' in text
     assert latency.values() == {'latency, median': '51.0 ms', 'latency, 99 %': '99.0 ms'}
     for budget in (0.0, 0.1):
         latency.take(0.1)
-        assert latency.judged(budget) == ''
-    assert latency.judged(0.01) == '' and latency.values() == {}
+        assert latency.warning(budget) == ''
+    assert latency.warning(0.01) == '' and latency.values() == {}
 
 
 def test_a_late_node_warns_in_its_diagnostics():
