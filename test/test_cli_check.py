@@ -51,7 +51,8 @@ def test_settings_that_contradict_the_file_are_said(word, said):
 
 @pytest.mark.usefixtures('vm')
 def test_settings_that_nothing_has_are_refused():
-    assert "--set: got 'payload.speed', expected a setting of payload: " in refused('check', 'patu655_lift', '--set', 'payload.speed=1')
+    assert "--set: got 'payload.speed', expected a setting of payload: " in refused(
+        'check', 'patu655_lift', '--set', 'payload.speed=1')
     assert 'linkage.gate: got 2.0' in refused('check', 'four_bar', '--set', 'linkage.gate=2')
     assert 'options: got' in refused('check', 'four_bar', '--set', 'linkage.options=depth=3')
     assert mbse('check', 'four_bar', '--set', 'linkage.gate=0.999').status == 0

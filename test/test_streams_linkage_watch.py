@@ -58,6 +58,16 @@ def test_a_sensor_with_noise_does_not_repeat_itself(grain: float, constant: bool
     assert fed(NoiseWatch(('a',)), [*noise, *[noise[-1]] * 30]).constant == [constant]
 
 
+@pytest.mark.parametrize('resolution, constant', [((), True), ((3.0 * STDDEV,), False)])
+def test_a_sensor_whose_resolution_is_known_may_repeat_itself(resolution: tuple[float, ...], constant: bool) -> None:
+    """Values between two of its samples are no multiples of it."""
+    values = 3.0 * STDDEV * np.array([0.0, 1.0, 0.3137, 1.0, 0.7071, 2.0, 1.2247, 1.0, 0.4142])
+    watch = NoiseWatch(('a',), resolution)
+    for k, value in enumerate([*values, *[values[-1]] * 30]):
+        watch.take(0.1 * k, [value], [0.0], [1.0], [True], [STDDEV], SETTINGS)
+    assert watch.constant == [constant]
+
+
 def test_a_step_of_the_values_is_no_finer_than_a_hundredth_of_the_noise() -> None:
     assert [common_step(0.05, change, 1e-3) for change in (0.1, 0.125)] == pytest.approx([0.05, 0.025])
     for step, found in ((1.02, 1.02), (0.98, 0.0)):

@@ -45,7 +45,9 @@ class ObserverStage:
         self.machine, self._observer = machine, HydraulicObserver(machine, settings, backend)
         self._stddev = np.sqrt(variances(machine)).tolist()
         self._bounds = StateBounds(machine, self._observer.names, settings)
-        self._watch, self._recovery = NoiseWatch(machine.channels), Recovery(machine, self._observer)
+        # values between two samples are no multiples of a step: the file's is taken
+        self._watch = NoiseWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
+        self._recovery = Recovery(machine, self._observer)
         self._limits, self._faint = Limits(machine), Faint(machine)
         self.reset()
 
@@ -348,7 +350,7 @@ class PayloadStage:
                                    alarm or implausible or hidden or self._change.just_paused)
         why = WANDERED if updating else '' if faults == Fault.DOUBTED else why      # the doubt has its own
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
-                         doubted and not known, Alarm(why, self._elapsed.total * 1e-9),
+                         doubted and not (known or hidden), Alarm(why, self._elapsed.total * 1e-9),
                          self._drift.direction)
         if updating and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, reason_of(Fault.NOT_TRUSTED, self._trust.words), Fault.NOT_TRUSTED

@@ -21,10 +21,10 @@ FINEST = 0.01       # of a standard deviation: a smaller step of the values is n
 
 class Channels:
     """Watches the samples of the channels (s,) along the filter's time, s. In lists: of a few numbers they are ten
-    times cheaper than arrays."""
+    times cheaper than arrays. ``resolution`` (s,): steps of their values that are known, else 0; without it none is."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, names: tuple[str, ...], resolution: Sequence[float] = ()) -> None:
+        self.names, self._resolution = names, tuple(resolution) or (0.0,) * len(names)
         self.reset()
 
     def reset(self) -> None:
@@ -33,7 +33,7 @@ class Channels:
         self.used_at, self.seen_at, self.period = [-inf] * s, [nan] * s, [nan] * s
         self.offset, self.constant = [0.0] * s, [False] * s
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
-        self.step = [nan] * s       # of quantised values; 0 of others, NaN while unknown
+        self.step = [known or nan for known in self._resolution]    # of quantised values; 0 of others, NaN: unknown
         self._noisy: list[bool | None] = [None] * s     # of a sensor that repeats its value: whether it has noise
 
     def accepts(self, place: int, value: float) -> bool:
@@ -61,7 +61,7 @@ class Channels:
                 self.offset[i] = abs(innovation[i]) / sqrt(variance[i]) if variance[i] > 0 else inf
             # a sensor that sends one value while the prediction moves on
             if value != self._value[i]:
-                if self.step[i]:
+                if self.step[i] and not self._resolution[i]:
                     self.step[i] = common_step(self.step[i], abs(value - self._value[i]), FINEST * stddev[i])
                 self._value[i], self._since[i], self._low[i], self._high[i] = value, t, inf, -inf
                 self._noisy[i] = None
