@@ -18,6 +18,7 @@ from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Output
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
+from mbse_ros.streams.verdict import verdict_of
 
 LIMITS = 0.0, 1000.0
 SPAN = 1000.0
@@ -203,3 +204,16 @@ def test_where_samples_are_rare_a_mass_counts_again_when_it_is_known_no_better()
             found.append(change.changing)
         (begin, end), = spans(found)
         assert abs(begin - 3.05) < 0.1 and (end > 9.9 if ends is None else abs(end - ends) < 0.2), (noise, weighs)
+
+
+def test_a_mass_beyond_the_limits_is_no_fault_while_a_load_drops() -> None:
+    """For a second of weighing since it began to change: then the masses cannot be those of any load."""
+    change = LoadChange(SPAN)
+    verdicts = []
+    for k in range(700):
+        t, value = 0.01 * k, 50.0 if k < 300 else -900.0
+        of = replace(mass(value, 2.0 if k < 300 else 100.0), taken=1)
+        change.take(t, of, -10.0 * np.clip(t - 3.0, 0.0, 0.3))
+        verdicts.append(verdict_of(of, change, LIMITS, '', True)[0])
+    assert PayloadStatus.CHANGING in verdicts[300:340] and PayloadStatus.IMPLAUSIBLE not in verdicts[310:400]
+    assert set(verdicts[420:]) == {PayloadStatus.IMPLAUSIBLE}

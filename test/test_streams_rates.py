@@ -55,7 +55,7 @@ def test_slow_sensors_weigh_and_their_intervals_hold(valve: str, intervals: tupl
     outputs = run(valve, *intervals)
     assert sum(o.state.restart for o in outputs) == 1
     told = [o.payload for o in outputs if o.payload.status is PayloadStatus.UPDATING]
-    assert len(told) > 15 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
+    assert len(told) > 5 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
     assert not any(o.payload.status is PayloadStatus.IMPLAUSIBLE for o in outputs)
     first = next(k for k, o in enumerate(outputs) if o.payload.status is PayloadStatus.UPDATING)
     assert not any(o.payload.status is PayloadStatus.CHANGING for o in outputs[first:])
@@ -195,7 +195,7 @@ def lately(half_width: float, *samples: tuple[int, float, float]) -> bool:
     """What was weighed, at times, ms, with deviations and masses, kg: whether it shows 200 kg, of limits 1 t apart."""
     found = Lately(1000.0)
     for at, stddev, mass in samples:
-        found.take(at * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, half_width))
+        found.take(at * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, half_width), False)
     return found.shows(mass_of(200.0, half_width))
 
 
@@ -206,6 +206,15 @@ def test_both_sides_of_what_the_last_second_shows() -> None:
     room = np.hypot(30.0, 1.96 * 29.0)
     assert lately(30.0, (0, 29.0, 199.0 + room)) and not lately(30.0, (0, 29.0, 201.0 + room))
     assert lately(30.0, (0, 29.0, 200.0), (990, 1e4, 200.0)) and not lately(30.0, (0, 29.0, 200.0), (1010, 1e4, 200.0))
+
+
+def test_where_most_samples_are_too_rare_no_mass_counts() -> None:
+    """Half of the last 2 s, as an exponential mean: ln 2 of it from none to all."""
+    for share, steps, shows in ((1.0, 138, True), (1.0, 139, False), (0.45, 2000, True), (0.55, 2000, False)):
+        found, mass = Lately(1000.0), mass_of(200.0, 30.0)
+        for k in range(1, steps + 1):
+            found.take(10 * k * MS, np.array([[1e-2, 2.0, 0.0]]), mass, k * share // 1 > (k - 1) * share // 1)
+        assert found.shows(mass) is shows, (share, steps)
 
 
 def told(outputs: list[Output], rare_at: float, stage: PayloadStage) -> list[PayloadEstimate]:

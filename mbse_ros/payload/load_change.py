@@ -21,7 +21,7 @@ ANOTHER = 25.0          # of that logarithm, at once: the payload has found out 
 AGREES = 2.0            # deviations that the noise said before, by which the first mass may still move
 CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
 LEAST = 0.005           # of the range of the payload's limits: smallest noise of a mass that changes
-SETTLES = 1.0           # s of weighing in which a mass settles after a pause
+SETTLES = 1.0           # s of weighing in which a mass settles after a pause, or after it began to change
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
 PATIENT = 2.0           # s of weighing since, ...
 ROUGHLY = 0.05          # ... after which so much is enough: where samples are rare it does not become less
@@ -95,6 +95,11 @@ class LoadChange:
     def just_paused(self) -> bool:
         """Whether a mass still settles after a pause."""
         return self._paused <= SETTLES
+
+    @property
+    def just_begun(self) -> bool:
+        """Whether the load began to change a moment ago: what drops pulls and pushes, and hardly anything is known."""
+        return self.changing and self._since <= SETTLES
 
     @property
     def unknown_again(self) -> bool:

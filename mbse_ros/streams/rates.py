@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from math import hypot, sqrt
+from math import exp, hypot, sqrt
 
 import numpy as np
 
@@ -22,6 +22,7 @@ SHARE = FEW ** -2   # of the information of such samples that counts where masse
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
 REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm
+MOSTLY = 0.5        # share of the last LASTS_NS with such samples, beyond which no mass counts
 SHOWN = 0.02        # of the range of the payload's limits: the last second must show the mass to it, or to its interval
 
 
@@ -29,14 +30,17 @@ class Lately:
     """What was weighed within ``LOOK_BACK``: whether it shows the load as it is; ``span``, kg, of the payload's limits.
 
     A mass is taken to be constant until samples contradict it. Where they are rare they may say so little that a
-    load is dropped unseen.
+    load is dropped unseen; and where most of them are, the state itself follows the motion too badly to weigh.
     """
 
     def __init__(self, span: float) -> None:
         self._span, self._sums = span, deque[tuple[int, np.ndarray]]()
+        self._last_ns, self._rare = 0, 0.0
 
-    def take(self, now_ns: int, weighing: np.ndarray, mass: Mass) -> None:
-        """What a segment says of the mass, see StateEstimate."""
+    def take(self, now_ns: int, weighing: np.ndarray, mass: Mass, rare: bool) -> None:
+        """What a segment up to ``now_ns`` says of the mass, see StateEstimate; ``rare``: by samples that are."""
+        passed, self._last_ns = max(0, now_ns - self._last_ns), now_ns
+        self._rare += (rare - self._rare) * (1.0 - exp(-passed / LASTS_NS))
         if mass.taken:
             self._sums.append((now_ns, np.add.reduce(weighing[:, :2])))
         while self._sums and not 0 <= now_ns - self._sums[0][0] < 1e9 * LOOK_BACK:
@@ -45,7 +49,7 @@ class Lately:
     def shows(self, mass: Mass) -> bool:
         """Whether it determines the mass, and agrees with it."""
         information, weighted = sum((sums for _, sums in self._sums), np.zeros(2)).tolist()
-        if not information > max(mass.half_width, SHOWN * self._span) ** -2:
+        if self._rare > MOSTLY or not information > max(mass.half_width, SHOWN * self._span) ** -2:
             return False
         return abs(weighted / information - mass.weighed) <= hypot(mass.half_width, NORMAL / sqrt(information))
 

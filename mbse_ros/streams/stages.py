@@ -343,7 +343,8 @@ class PayloadStage:
         missing = (state.status is not ObserverStatus.OK and not doubted
                    or status is PayloadStatus.NO_DATA and self._change.unknown_again)
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
-            missing or self._change.unseen or Fault.RARE in faults)     # rare: it is not said what else there is
+            missing or self._change.unseen or Fault.RARE in faults      # rare: it is not said what else there is
+            or mass.settling and not self._change.changing)
         refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0,
@@ -358,7 +359,7 @@ class PayloadStage:
 
     def _record(self, state: StateEstimate, mass: Mass, held: Verdict | None = None) -> PayloadEstimate:
         self._mass, since_rare = mass, self._elapsed.total - self._rare_ns
-        self._lately.take(self._elapsed.total, state.weighing, mass)
+        self._lately.take(self._elapsed.total, state.weighing, mass, Fault.RARE in state.faults)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._change.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
         verdict = held or verdict_of(mass, self._change, self._limits, self._unseen, state.weighing.size > 0)

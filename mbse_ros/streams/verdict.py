@@ -22,7 +22,7 @@ def verdict_of(mass: Mass, change: LoadChange, limits: tuple[float, float], unse
         return PayloadStatus.CHANGING, (
             f'{reason_of(Fault.UNSEEN)}: {unseen} moved while nothing weighed; it counts again after '
             f'{FIRST_WEIGHED:g} s of weighing'), Fault.UNSEEN
-    if mass.beyond(limits):
+    if mass.beyond(limits) and not change.just_begun:
         return PayloadStatus.IMPLAUSIBLE, (
             f'{reason_of(Fault.LIMITS)} {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
             "or a sensor or the machine's file is wrong"), Fault.LIMITS
