@@ -209,8 +209,8 @@ def test_both_sides_of_what_the_last_second_shows() -> None:
 
 
 def test_where_most_samples_are_too_rare_no_mass_counts() -> None:
-    """Half of the last 2 s, as an exponential mean: ln 2 of it from none to all."""
-    for share, steps, shows in ((1.0, 138, True), (1.0, 139, False), (0.45, 2000, True), (0.55, 2000, False)):
+    """70 % of the last 2 s, as an exponential mean: 2.41 s from none to all."""
+    for share, steps, shows in ((1.0, 240, True), (1.0, 241, False), (0.65, 2000, True), (0.75, 2000, False)):
         found, mass = Lately(1000.0), mass_of(200.0, 30.0)
         for k in range(1, steps + 1):
             found.take(10 * k * MS, np.array([[1e-2, 2.0, 0.0]]), mass, k * share // 1 > (k - 1) * share // 1)

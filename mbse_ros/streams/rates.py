@@ -22,7 +22,7 @@ SHARE = FEW ** -2   # of the information of such samples that counts where masse
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
 REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm
-MOSTLY = 0.5        # share of the last LASTS_NS with such samples, beyond which no mass counts
+MOSTLY = 0.7        # share of the last LASTS_NS with such samples, beyond which no mass counts
 SHOWN = 0.02        # of the range of the payload's limits: the last second must show the mass to it, or to its interval
 
 
