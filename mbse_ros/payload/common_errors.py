@@ -40,6 +40,7 @@ DOUBTED = 3.0       # times the stated deviations, with which they are found the
 TICK = 1e-6         # s: rounding of times
 NOTHING = 1e-12     # share of what is known of the mass that counts when the load is another
 SUDDEN = 'sensors.', 'base.'       # numbers whose errors may take a step: machines drive, sensors break
+EARLIER = 10        # blocks before a load was found to change that say nothing of the errors: it may have begun then
 OPENED = 3.0        # times the size of such a step, for which the number's deviation is taken then
 LEARNING = 30       # blocks after a start in which that is not asked: what surprises then is an error that is large;
                     # and for which it is reported that the errors are found again
@@ -195,12 +196,17 @@ class CommonErrors:
         step = self._masses.found(self._known())
         if step is None:
             return None
-        blocks = list(self._masses.blocks)[-step.blocks:]
+        blocks = list(self._masses.blocks)
+        begin = len(blocks) - step.blocks
+        first = begin if step.place else max(0, begin - EARLIER)
+        for block in blocks[first:begin]:
+            block.seconds = 0.0
+        if (known := blocks[first].before) is not None:
+            self._L, self._h = known.L, known.h
+        blocks = blocks[begin:]
         if blocks[0].before is None:
             while self._waiting[0][1] is not blocks[0]:
                 self._enter(self._waiting.popleft()[1])
-        else:
-            self._L, self._h = blocks[0].before.L, blocks[0].before.h
         self._masses.clear()
         self._surprise = 1.0
         if step.place:
