@@ -96,6 +96,7 @@ def wandering(share: float) -> np.ndarray:
     (zigzag(6.0, 50), zigzag(6.0, 49))])
 def test_noise(inside: np.ndarray, outside: np.ndarray) -> None:
     assert kinds(inside) == {'noise'} and kinds(outside) == set()
+    assert kinds(inside, 0.059) == {'noise'} and kinds(inside, 0.061) == set()      # vibrations look like it
 
 
 def spiked(height: float, count: int = 5, base: str = 'flat') -> np.ndarray:

@@ -42,7 +42,7 @@ def test_one_sample(changes: dict, samples: tuple, found: dict) -> None:
 @pytest.mark.parametrize('entry, value, said', [
     ('position/lift', 0.58, ''), ('position/lift', 0.6, 'lift at 0.600 m, far outside'),
     ('position/lift', -0.06, 'lift at -0.060 m'), ('velocity/lift', 1.5, ''),
-    ('velocity/lift', -2.0, 'lift at -2 m per s'), ('pressure/lift_rod', 31e6, ''),
+    ('velocity/lift', -2.0, 'lift at -2 m/s'), ('pressure/lift_rod', 31e6, ''),
     ('pressure/lift_rod', 40e6, 'pressure of lift_rod at 40 MPa'),
     ('pressure/lift_rod', -4e6, 'pressure of lift_rod at -4 MPa')])
 def test_one_state(entry: str, value: float, said: str) -> None:

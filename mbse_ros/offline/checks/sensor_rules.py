@@ -22,6 +22,7 @@ EVEN = 0.02                     # of a step, to which all values are multiples o
 FEW = 3                         # samples: fewer are slips that cost nothing
 PIECE = 25                      # samples in each of which noise is looked at
 NOISY = 10.0                    # times the noise of the file, in nine pieces of ten
+SLOWEST = 0.06                  # s between samples, from which on vibrations of a load look like noise
 CALM = 10.0                     # % of the pieces, those with the least noise
 WHITE = -0.5                    # correlation of neighbouring second differences, which of white noise is -2/3
 SPIKE_S, SPIKE = 0.025, 0.1     # s from sample to sample at most, and share of the sensor's values, of a spike
@@ -57,7 +58,7 @@ def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
     if coarse / sqrt(12.0) > COARSE * noise:
         return [Finding('coarse', (name,), f'values in steps of {coarse:.3g}, noise in the file {noise:.3g}',
                         f'state it in the file (sensors.{channel.sensor.name}.resolution: {coarse:.3g})')]
-    found = [*_spikes(name, series, noise), *_noise(name, values, noise)][:1]
+    found = [*_spikes(name, series, noise), *_noise(name, series, noise)][:1]
     longest = int(lengths.argmax())
     first, last = int(starts[longest]), int(starts[longest] + lengths[longest] - 1)
     seconds = float(series.t[last] - series.t[first])
@@ -77,12 +78,12 @@ def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
     return found
 
 
-def _noise(name: str, values: np.ndarray, noise: float) -> list[Finding]:
+def _noise(name: str, series: Series, noise: float) -> list[Finding]:
     """White noise that is far above the file's wherever one looks: by the second differences, of which motion leaves
     less the smoother it is."""
-    change = np.diff(values, 2)
+    change = np.diff(series.values, 2)
     pieces = change[:len(change) // PIECE * PIECE].reshape(-1, PIECE)
-    if not len(pieces):
+    if not len(pieces) or float(np.median(np.diff(series.t))) > SLOWEST:
         return []
     calm = float(np.percentile(np.median(np.abs(pieces), axis=1), CALM)) / (0.6745 * sqrt(6.0))
     power = float(np.mean(change ** 2))
