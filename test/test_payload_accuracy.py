@@ -215,3 +215,10 @@ def test_nothing_speaks_against_the_measured_lift(shared_data: Path) -> None:
     outputs = measured_run(load_machine('patu655_measured'), [item for item in samples if item[1] < 8e9], 0.0)
     assert sum(output.payload.status is PayloadStatus.UPDATING for output in outputs) > 500
     assert not any(output.payload.status is PayloadStatus.IMPLAUSIBLE for output in outputs)
+
+
+def test_the_measured_lift_has_one_load(shared_data: Path) -> None:
+    """Its mass drifts by 6 kg, 0.6 % of the limits: that is no other load."""
+    outputs = measured_run(load_machine('patu655_measured'), measured_samples(shared_data))
+    first = next(k for k, output in enumerate(outputs) if output.payload.status is PayloadStatus.UPDATING)
+    assert not any(output.payload.status is PayloadStatus.CHANGING for output in outputs[first:])

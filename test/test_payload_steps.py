@@ -91,6 +91,17 @@ def ramp(lasts: int, size: float) -> np.ndarray:
     return 800.0 + size * np.clip((np.arange(120 + lasts) - 59) / (lasts + 1), 0.0, 1.0)
 
 
+@pytest.mark.parametrize('step', [10.0, -10.0, 40.0])
+def test_what_is_hardly_another_load_is_none(step: float) -> None:
+    """A step that is significant, of which the size is known to a kg."""
+    for least, found in ((0.9 * abs(step), True), (1.2 * abs(step), False)):
+        rng, errors = np.random.default_rng(4), CommonErrors(NAMES, UNKNOWN, least)
+        said = [errors.take(NOISE ** -2 * np.array([[1.0, load + 0.1 * NOISE * rng.standard_normal(), 0.0, 0.0, 0.0]]),
+                            np.array([True]), np.zeros(1), BLOCK) is not None
+                for load in np.repeat([800.0, 800.0 + step], [60, 11])]
+        assert any(said) is found, least
+
+
 def rough(seed: int, loads: np.ndarray, moved: float = 1.0) -> Iterator[tuple[CommonErrors, float, bool]]:
     """After each block: what is known, the load, whether it was found to be another; poses ``moved`` far."""
     rng, errors = np.random.default_rng(seed), CommonErrors(NAMES, UNKNOWN)

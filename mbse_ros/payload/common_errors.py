@@ -40,7 +40,8 @@ DOUBTED = 3.0       # times the stated deviations, with which they are found the
 TICK = 1e-6         # s: rounding of times
 NOTHING = 1e-12     # share of what is known of the mass that counts when the load is another
 SUDDEN = 'sensors.', 'base.'       # numbers whose errors may take a step: machines drive, sensors break
-EARLIER = 10        # blocks before a load was found to change that say nothing of the errors: it may have begun then
+EARLIER = round(DELAY / BLOCK)      # blocks before a load was found to change that say nothing of the errors: it may
+                    # have begun then
 OPENED = 3.0        # times the size of such a step, for which the number's deviation is taken then
 LEARNING = 30       # blocks after a start in which that is not asked: what surprises then is an error that is large;
                     # and for which it is reported that the errors are found again
@@ -48,9 +49,9 @@ LEARNING = 30       # blocks after a start in which that is not asked: what surp
 
 class CommonErrors:
     """Errors of the uncertain numbers ``names``, in their standard deviations; ``unknown``, kg: deviation of a mass of
-    which nothing is known."""
+    which nothing is known; ``least``, kg, by which two loads differ."""
 
-    def __init__(self, names: list[str], unknown: float) -> None:
+    def __init__(self, names: list[str], unknown: float, least: float = 0.0) -> None:
         self._unknown, self._names = unknown ** 2, list(names)
         self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
@@ -61,7 +62,7 @@ class CommonErrors:
         self._surprise, self._blocks, self._opened = 1.0, 0, False
         self._incredible = ''
         sudden = [1 + k for k, name in enumerate(names) if name.startswith(SUDDEN)]
-        self._masses = Steps(self._varying, SAME, sudden)
+        self._masses = Steps(self._varying, SAME, sudden, least)
         self._broken: set[int] = set()      # places of errors that have taken a step
         self._waiting: deque[tuple[float, Block]] = deque()     # since when one is due
         self._now, self._fading = 0.0, 0.0

@@ -24,9 +24,10 @@ from .payload_settings import PayloadSettings
 from .quarantine import Quarantine
 from .state_gates import StateGates
 
-HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``loads``
+HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``load_change``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
-WIDE = 10.0         # the same of a mass of which nothing is known
+ANOTHER = 0.01      # of that range: two loads differ by more; what is less may be the model's
+WIDE = 10.0         # standard deviation, in the same, of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
 NAMED = 3           # numbers that are named where several may be wrong
 RESTART = 0.8       # share of the information so far that still counts, from which down window and scatter start again
@@ -96,7 +97,8 @@ class PayloadEstimator:
         self._dynamics.reset()
         self._gates.reset()
         self._unweighed.reset()
-        self._common = CommonErrors([self.machine.parameters.names[k] for k in self._followed], self._unknown)
+        self._common = CommonErrors([self.machine.parameters.names[k] for k in self._followed], self._unknown,
+                                    ANOTHER * self._span)
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
         self._samples = 0

@@ -92,10 +92,10 @@ class _Masses:
 
 class Steps:
     """The last blocks of one machine; ``varying`` (k,): share of each error that is not constant, for ``same``, s;
-    ``sudden``: places of what may take a step besides the mass."""
+    ``sudden``: places of what may take a step besides the mass; ``least``, kg, by which two loads differ."""
 
-    def __init__(self, varying: np.ndarray, same: float, sudden: list[int]) -> None:
-        self._varying, self._same, self._places = varying, same, np.array([0, *sudden])
+    def __init__(self, varying: np.ndarray, same: float, sudden: list[int], least: float = 0.0) -> None:
+        self._varying, self._same, self._places, self._least = varying, same, np.array([0, *sudden]), least
         self.blocks: deque[Block] = deque(maxlen=WINDOWS[-1])
         self.clear()
 
@@ -206,7 +206,7 @@ class Steps:
 
     def _begun(self, blocks: list[Block], known: Known, place: int) -> Step | None:
         """The step with the block at which it explains most, of a load that is taken or dropped over a while with how
-        long that lasted; None of a number, where the step is credible, or it is not clear yet whether the load has
+        long that lasted; None of a load that is hardly another, and of a number, where the step is credible, or it is not clear yet whether the load has
         changed within the window."""
         off, rows, inverse = self._parts(self._masses(blocks, known, 1), known)
         count = len(blocks)
@@ -215,12 +215,12 @@ class Steps:
         best = int(np.argmax(z ** 2 - NUMBER * (lasted > 0)))
         load, mass = float(z[best]) ** 2, Step(count - int(begins[best]), 0, float(size[best]), int(lasted[best]))
         if not place:
-            return mass
+            return mass if abs(mass.size) >= self._least else None
         steps = max(1, count - SHORTEST + 1)
         z, size, _ = _fit(off, shapes[:, :steps] * rows[:, place:place + 1], inverse)
         first = int(np.argmax(np.abs(z)))
         if load > max(z[first] ** 2, SIGNIFICANT ** 2):
-            return mass
+            return mass if abs(mass.size) >= self._least else None
         if not WRONG < abs(size[first]) < ABSURD or z[first] ** 2 < NUMBER + load:
             return None
         return Step(count - first, int(self._places[place]), float(size[first]))

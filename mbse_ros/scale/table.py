@@ -109,7 +109,7 @@ def place_text(place: Mapping[str, float] | None) -> str:
     if place is None:
         return ''
     if 'swing' in place:
-        return f'{round(math.degrees(place["swing"]))} deg'
+        return f'{round(math.degrees(place["swing"]), 0) + 0.0:.0f} deg'     # no -0
     return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'
 
 

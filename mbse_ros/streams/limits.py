@@ -97,8 +97,8 @@ class StateBounds:
         if kind == 'position':
             return ((f'{owner} at {x[k]:.3f} {unit}, far outside its range', Fault.OUT_OF_RANGE) if out[k] else
                     (f'position of {owner} not known to {self._room[k]:.3f} {unit}', Fault.VAGUE))
-        per_second = unit.replace('rad', 'rad/s').replace('m', 'm/s')
-        said = (f'{owner} at {x[k]:.3g} {per_second}, far faster than it can move' if kind == 'velocity' else
+        speed = 'm/s' if owner in self._machine.cylinders else 'rad/s or m/s'
+        said = (f'{owner} at {x[k]:.3g} {speed}, far faster than it can move' if kind == 'velocity' else
                 f'pressure of {owner} at {x[k] / 1e6:.3g} MPa, far outside 0 to {self._high[k] / 1e6:.3g} MPa')
         return said, Fault.OUT_OF_RANGE
 
