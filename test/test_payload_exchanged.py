@@ -170,3 +170,17 @@ def test_samples_that_are_missing_decide_nothing():
     for _ in range(200):
         exchanged.take(DT, X, np.diag(np.full(n, 1e12)), (missing, missing, missing), nan)
     assert exchanged.found == exchanged.open == []
+
+
+def test_a_window_has_the_mean_of_the_time_between_its_ends():
+    """Of what changes evenly: that of its middle, with ten samples as with two."""
+    for count in (2, 10):
+        exchanged = Exchanged(crane())
+        names, channels = state_names(crane())[0], len(crane().channels)
+        ramp = [np.full(len(names), 1.0 + k / count) for k in range(count + 1)]
+        samples = [(np.full(channels, 2e6 + 1e6 * k / count), np.zeros(channels), np.ones(channels))
+                   for k in range(count + 1)]
+        exchanged._rows, exchanged._lasted = list(zip(ramp, samples))[1:], 0.2
+        P = np.eye(len(names))
+        X, _ = exchanged._mean((ramp[0], P, samples[0]), ramp[-1], P)
+        assert X[0] == pytest.approx(1.5) and X[3:5] == pytest.approx([2.5e6, 2.5e6])

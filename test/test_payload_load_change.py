@@ -217,3 +217,26 @@ def test_a_mass_beyond_the_limits_is_no_fault_while_a_load_drops() -> None:
         verdicts.append(verdict_of(of, change, LIMITS, '', True)[0])
     assert PayloadStatus.CHANGING in verdicts[300:340] and PayloadStatus.IMPLAUSIBLE not in verdicts[310:400]
     assert set(verdicts[420:]) == {PayloadStatus.IMPLAUSIBLE}
+
+
+def test_an_interval_leans_to_one_side() -> None:
+    """To where the last second's masses are."""
+    of = mass(100.0, 5.0)       # +- 10 kg
+    assert of.bounds == (90.0, 110.0)
+    assert replace(of, lean=-30.0).bounds == (60.0, 110.0) and replace(of, lean=30.0).bounds == (90.0, 140.0)
+
+
+def test_a_load_that_may_still_change_is_changing_and_leans_in_what_is_published() -> None:
+    """And that is no alarm, however long it takes."""
+    stage, outputs = PayloadStage(crane()), estimate('orifice', simulate(200.0, 1)).outputs
+    process, settling = stage._estimator.process, [False]
+    stage._estimator.process = lambda *a: replace(process(*a), lean=-50.0 * settling[0],     # type: ignore
+                                                  settling=settling[0])
+    found = []
+    for k, output in enumerate(outputs):
+        settling[0] = 500 <= k < 1100
+        found.append(stage.process(output.state))
+    changing = [p for p in found[500:1100] if p.status is PayloadStatus.CHANGING]
+    assert len(changing) > 450 and all(abs(p.mass - p.lower - (p.upper - p.mass) - 50.0) < 1e-9 for p in changing)
+    assert not any(p.status is PayloadStatus.IMPLAUSIBLE for p in found)
+    assert any(p.status is PayloadStatus.UPDATING for p in found[1100:])

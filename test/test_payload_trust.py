@@ -281,3 +281,12 @@ def test_a_load_that_is_filled_in_parts_is_one_alarm():
         pass_time(trust, between)
         trust._doubt = 3.0
         assert (pass_time(trust, 0.2, alarm=True, direction=1.0) > 0.0) == lost
+
+
+def test_a_mass_that_wanders_on_is_one_alarm_of_one_time():
+    """What is said of it does not change with every segment."""
+    trust = Trust()
+    for k in range(200):
+        trust.take(DT, False, False, True, wanders=True, now=Alarm('it wanders', DT * k))
+    assert trust.lost and trust.words.startswith('it wanders at t = 0.0 s; ')
+    assert trust.left_words(3.0).startswith('the last alarm was 1 s ago; ')

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 import double_pendulum_by_hand as by_hand
 import numpy as np
 import pytest
+from machine_variants import changed
 
 from mbse_ros.streams.linkage import LinkageSettings
 from mbse_ros.streams.linkage.bounds import Bounds, within
 from mbse_ros.streams.linkage.channels import Channels, common_step
 from mbse_ros.streams.linkage.watch import ChannelMonitor, NoiseWatch
+from mbse_ros.streams.stages import ObserverStage
 
 SETTINGS = LinkageSettings(coast_after=0.1, lost_after=0.5, constant_after=1.0)
 STDDEV = 0.01
@@ -66,6 +68,12 @@ def test_a_sensor_whose_resolution_is_known_may_repeat_itself(resolution: tuple[
     for k, value in enumerate([*values, *[values[-1]] * 30]):
         watch.take(0.1 * k, [value], [0.0], [1.0], [True], [STDDEV], SETTINGS)
     assert watch.constant == [constant]
+
+
+def test_the_observer_of_a_machine_takes_the_resolution_of_its_file() -> None:
+    machine = changed('patu655_lift', {'sensors/lift_rod/resolution': '0.2 MPa'})
+    steps = dict(zip(machine.channels, ObserverStage(machine)._watch.step))
+    assert steps['pressure/lift_rod'] == pytest.approx(2e5) and np.isnan(steps['pressure/lift_piston'])
 
 
 def test_a_step_of_the_values_is_no_finer_than_a_hundredth_of_the_noise() -> None:

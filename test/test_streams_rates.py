@@ -19,7 +19,7 @@ from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.machine import load_machine
-from mbse_ros.monitor.faults import Fault, reason_of
+from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
@@ -215,6 +215,16 @@ def test_where_most_samples_are_too_rare_no_mass_counts() -> None:
         for k in range(1, steps + 1):
             found.take(10 * k * MS, np.array([[1e-2, 2.0, 0.0]]), mass, k * share // 1 > (k - 1) * share // 1)
         assert found.shows(mass) is shows, (share, steps)
+
+
+def test_an_outside_force_before_the_first_mass_is_no_alarm_where_samples_are_too_rare() -> None:
+    """Lines between them balance no forces; with samples that are not, the next masses do not count."""
+    for rare, doubted in ((NONE, True), (Fault.RARE, False)):
+        stage, found = PayloadStage(crane()), []
+        for k, output in enumerate(run('orifice', 1)):
+            faults = Fault.OUTSIDE_FORCE if 60 <= k < 65 else rare if k < 60 else output.state.faults
+            found.append(stage.process(replace(output.state, faults=faults)))
+        assert any(Fault.NOT_TRUSTED in p.faults for p in found) is doubted
 
 
 def told(outputs: list[Output], rare_at: float, stage: PayloadStage) -> list[PayloadEstimate]:

@@ -206,8 +206,8 @@ class Steps:
 
     def _begun(self, blocks: list[Block], known: Known, place: int) -> Step | None:
         """The step with the block at which it explains most, of a load that is taken or dropped over a while with how
-        long that lasted; None of a load that is hardly another, and of a number, where the step is credible, or it is not clear yet whether the load has
-        changed within the window."""
+        long that lasted; None of a load that is hardly another, and of a number, where the step is credible, or it is
+        not clear yet whether the load has changed within the window."""
         off, rows, inverse = self._parts(self._masses(blocks, known, 1), known)
         count = len(blocks)
         shapes, begins, lasted = _changes(count)
