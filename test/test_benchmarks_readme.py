@@ -8,7 +8,7 @@ import re
 
 from source_tree import ROOT
 
-from mbse_ros.cli.studies import IN_SOURCES
+from mbse_ros.cli.benchmark import IN_SOURCES
 
 FOLDER = ROOT / 'benchmarks'
 TEXT = (FOLDER / 'README.md').read_text()

@@ -7,7 +7,7 @@ import pytest
 import typer
 from cli_support import mbse, refused
 
-from mbse_ros.cli import studies
+from mbse_ros.cli import benchmark
 from mbse_ros.compiled import have_compiler
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
@@ -98,7 +98,7 @@ def test_a_folder_is_no_file(tmp_path):
 def test_what_is_not_installed_says_where_it_is(tmp_path):
     """An installed package has no folder `benchmarks` beside it."""
     app = typer.Typer()
-    studies.add_studies(app, tmp_path)
+    benchmark.add_studies(app, tmp_path)
     with pytest.raises(MbseError, match=r'mbse benchmark kernels .*git clone'):
         typer.main.get_command(app)(['kernels', '--rounds', '1', '--json', 'x.json'], standalone_mode=False)
-    assert {command.name for command in app.registered_commands} == set(studies.IN_SOURCES)
+    assert {command.name for command in app.registered_commands} == set(benchmark.IN_SOURCES)

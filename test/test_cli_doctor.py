@@ -9,7 +9,7 @@ import pytest
 from cli_support import mbse, refused
 from source_tree import ROOT
 
-from mbse_ros.cli.commands import doctor as module
+from mbse_ros.cli import doctor as module
 from mbse_ros.doctor.checks import FAILS, OK, WARNING, Check
 
 WITHOUT = 'import sys; sys.modules.update(dict.fromkeys({!r})); from mbse_ros.cli import main; main()'

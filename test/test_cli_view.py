@@ -10,7 +10,7 @@ from cli_support import mbse, recorded, refused
 from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import record_message
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli.commands import view as module
+from mbse_ros.cli import view as module
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag
 

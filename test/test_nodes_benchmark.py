@@ -7,7 +7,7 @@ import time
 import pytest
 from cli_support import refused
 
-from mbse_ros.cli.graph_benchmark import run_graph
+from mbse_ros.cli.benchmark import run_graph
 from mbse_ros.nodes.measuring.publisher import published
 
 

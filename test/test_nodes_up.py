@@ -115,7 +115,7 @@ def test_a_cycle_by_a_topic_has_no_end():
 
 def test_up_knows_its_graphs(monkeypatch):
     started = []
-    monkeypatch.setattr('mbse_ros.cli.up.up', lambda graph, duration: started.append(graph) or 0)
+    monkeypatch.setattr('mbse_ros.nodes.graphs.run_graph.up', lambda graph, duration: started.append(graph) or 0)
     for name in ('machine', 'crane'):
         assert up_graph(name, ['payload:=70', 'valve:=compensated'], None) == 0
     assert started[0] == started[1]

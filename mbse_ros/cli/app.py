@@ -15,16 +15,11 @@ from ..version import __version__
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
 BENCHMARK = 'benchmark'
-# in the order of the help: the module in this room whose function of the command's name, `-` as `_`, it is
-COMMANDS = {
-    'simulate': 'commands.simulate', 'inverse': 'commands.inverse', 'import': 'commands.import_table',
-    'estimate': 'commands.estimate', 'smooth': 'commands.smooth', 'check': 'commands.check',
-    'check-data': 'commands.check_data', 'topics': 'commands.topics',
-    'doctor': 'commands.doctor', 'convert': 'commands.convert', 'export-c': 'commands.export',
-    'graph': 'commands.graph', 'observability': 'commands.observability',
-    'tune': 'commands.tune', 'calibrate': 'commands.calibrate', 'loads': 'commands.loads',
-    'fleet': 'commands.fleet', 'view': 'commands.view',
-    'up': 'commands.up', 'replay': 'commands.replay', 'demo': 'commands.demo'}
+# in the order of the help; `-` is `_` in the names of module and function
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor', 'convert',
+            'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up', 'replay', 'demo')
+MODULES = {'import': 'import_table', 'export-c': 'export', 'simulate': 'commands.simulate',
+           'check': 'commands.check', 'demo': 'commands.demo'}
 FUNCTIONS = {'import': 'import_command'}
 SETTINGS: dict[str, dict[str, Any]] = {
     'up': {'context_settings': {'allow_extra_args': True, 'ignore_unknown_options': True}}}
@@ -37,11 +32,12 @@ def command_line(*names: str) -> typer.Typer:
     app.callback(help=HELP)(_options)       # without it a single command would take no name
     for name in names or COMMANDS:
         if name in COMMANDS:
-            module = import_module(f'{__package__}.{COMMANDS[name]}')
-            command = getattr(module, FUNCTIONS.get(name, name.replace('-', '_')))
+            usual = name.replace('-', '_')
+            module = import_module(f'{__package__}.{MODULES.get(name, usual)}')
+            command = getattr(module, FUNCTIONS.get(name, usual))
             app.command(name, **SETTINGS.get(name, {}))(command)
     if not names or BENCHMARK in names:
-        app.add_typer(import_module(f'{__package__}.studies').benchmark, name=BENCHMARK)
+        app.add_typer(import_module(f'{__package__}.benchmark').benchmark, name=BENCHMARK)
     return app
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import BagError, MbseError
+from ..errors import BagError, MbseError
 
 if TYPE_CHECKING:
-    from ...sources.proposals.survey import Survey
+    from ..sources.proposals.survey import Survey
 
 SECONDS = 5.0
 
@@ -31,9 +31,9 @@ def topics(
     Types, rates and stamps; with --machine NAME, YAML that --sources takes. Exit status 1 where no channel of the
     machine was found.
     """
-    from ...machine import load_machine
-    from ...sources.proposals.proposal_text import proposal_text, topic_lines
-    from ...sources.proposals.propose import propose
+    from ..machine import load_machine
+    from ..sources.proposals.proposal_text import proposal_text, topic_lines
+    from ..sources.proposals.propose import propose
     if output is not None and machine is None:
         raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME')
     if output is not None and output.exists():
@@ -56,8 +56,8 @@ def topics(
 
 
 def _recorded(path: Path) -> Survey:
-    from ...bags.bag import Bag
-    from ...sources.proposals.survey import survey_bag
+    from ..bags.bag import Bag
+    from ..sources.proposals.survey import survey_bag
     bag = Bag(path)
     survey = survey_bag(bag)
     for warning in bag.warnings:
@@ -67,7 +67,7 @@ def _recorded(path: Path) -> Survey:
 
 def _live(seconds: float) -> Survey:
     try:
-        from ...nodes.checks.surveying import survey_graph
+        from ..nodes.checks.surveying import survey_graph
     except ImportError as error:
         raise MbseError(f'without ROS 2 (rclpy) topics are those of a bag: mbse topics BAG ({error})') from None
     survey = survey_graph(seconds)

@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from ...doctor.checks import FAILS, OK, WARNING, Check, examined
-from ...errors import MbseError, SettingError
-from ..arguments import Json
+from ..doctor.checks import FAILS, OK, WARNING, Check, examined
+from ..errors import MbseError, SettingError
+from .arguments import Json
 
 LISTEN = 3.0        # s
 COLOURS = {OK: typer.colors.GREEN, WARNING: typer.colors.YELLOW, FAILS: typer.colors.RED}
@@ -55,7 +55,7 @@ def doctor(
 
 def look(machine: str | None, namespace: str | None, seconds: float, sources: str | None = None) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
-    from ...doctor.python import dependency_checks, extras_check, python_check
+    from ..doctor.python import dependency_checks, extras_check, python_check
     yield python_check()
     yield from dependency_checks()
     yield extras_check()
@@ -72,51 +72,51 @@ def look(machine: str | None, namespace: str | None, seconds: float, sources: st
 
 def compiled() -> list[Check]:
     """Compiler and cache."""
-    from ...doctor.compilation import cache_check, compiler_check
+    from ..doctor.compilation import cache_check, compiler_check
     return [compiler_check(), *examined('cache', cache_check)]
 
 
 def disks() -> list[Check]:
     """Room at the cache and here."""
-    from ...compiled.cache import cache_folder
-    from ...doctor.disk import disk_check
+    from ..compiled.cache import cache_folder
+    from ..doctor.disk import disk_check
     return [disk_check('cache', cache_folder()), disk_check('working folder', Path.cwd())]
 
 
 def real_time() -> list[Check]:
     """Limits and processors."""
-    from ...doctor.realtime import governor_check, memory_check, priority_check, processor_check
+    from ..doctor.realtime import governor_check, memory_check, priority_check, processor_check
     return [priority_check(), memory_check(), *examined('CPU governor', governor_check), processor_check()]
 
 
 def buffers() -> Check:
     """Of the network."""
-    from ...doctor.network import receive_buffer_check
+    from ..doctor.network import receive_buffer_check
     return receive_buffer_check()
 
 
 def ros_found() -> list[Check]:
     """ROS 2 and its environment."""
-    from ...nodes.checks.ros_checks import ros_checks
+    from ..nodes.checks.ros_checks import ros_checks
     return ros_checks()
 
 
 def clocks() -> list[Check]:
     """Wall clock and steady clock."""
-    from ...doctor.clock import date_check, resolution_check, synchronized_check
-    from ...nodes.checks.ros_checks import alone
+    from ..doctor.clock import date_check, resolution_check, synchronized_check
+    from ..nodes.checks.ros_checks import alone
     return [synchronized_check(not alone()), resolution_check(), date_check()]
 
 
 def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check],
               sources: str | None = None) -> Iterator[Check]:
     """The machine's file as ``mbse check`` sees it, its map, and its graph where a message went through ROS."""
-    from ...machine import load_machine
-    from ...machine.reach import reach_of
-    from ...nodes.checks.ros_checks import graph_checks, source_checks
-    from ...sources.machine import for_machine, section_of
-    from ...sources.map import NO_MAP, load_sources
-    from ..check import reach_warnings, warnings
+    from ..machine import load_machine
+    from ..machine.reach import reach_of
+    from ..nodes.checks.ros_checks import graph_checks, source_checks
+    from ..sources.machine import for_machine, section_of
+    from ..sources.map import NO_MAP, load_sources
+    from .check import reach_warnings, warnings
     try:
         machine = load_machine(name)
         odd = [*warnings(machine.model), *reach_warnings(machine, reach_of(machine))]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arguments import Json, OfMachine, Sources, Valve, machine_name, sources_of
+from .arguments import Json, OfMachine, Sources, Valve, machine_name, sources_of
 
 if TYPE_CHECKING:
-    from ...offline.checks.check_bag import Checked
+    from ..offline.checks.check_bag import Checked
 
 
 def check_data(
@@ -27,9 +27,9 @@ def check_data(
     And how to fix it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status
     1 where something is wrong.
     """
-    from ...machine import load_machine
-    from ...offline.checks.check_bag import check_bag
-    from ...report.files import check_file, write_json
+    from ..machine import load_machine
+    from ..offline.checks.check_bag import check_bag
+    from ..report.files import check_file, write_json
     name, maps = machine_name(machine, [bag], namespace), sources_of(sources)
     check_file(json_)
     checked = check_bag(bag, load_machine(name, valve), namespace, maps)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ...errors import SettingError
-from ..arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
+from ..errors import SettingError
+from .arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
 
 if TYPE_CHECKING:
-    from ...offline.log_loads import WeighedLoad
-    from ...offline.weigh_bags import WeighedBags
+    from ..offline.log_loads import WeighedLoad
+    from ..offline.weigh_bags import WeighedBags
 
 
 def loads(
@@ -53,13 +53,13 @@ def loads(
     Taken, carried, dropped, as the scale of the live graph counts them; intervals of totals take as common what is
     wrong in all loads alike.
     """
-    from ...machine import load_machine
-    from ...offline.bag import KINDS, parse_tuning
-    from ...offline.weigh_bags import recorded_loads, weigh_bags
-    from ...report.files import check_file, check_folder
-    from ...scale.export import SUFFIXES
-    from ...scale.record_file import is_records
-    from ...scale.scale_file import scale_of
+    from ..machine import load_machine
+    from ..offline.bag import KINDS, parse_tuning
+    from ..offline.weigh_bags import recorded_loads, weigh_bags
+    from ..report.files import check_file, check_folder
+    from ..scale.export import SUFFIXES
+    from ..scale.record_file import is_records
+    from ..scale.scale_file import scale_of
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
     check_folder(report, '--report')
@@ -99,7 +99,7 @@ def loads(
 
 def repair_records(path: Path) -> None:
     """What is whole into a new file; the damaged one stays as it is."""
-    from ...scale.store import repair
+    from ..scale.store import repair
     output = path.with_name(f'{path.stem}.repaired{path.suffix}')
     found = repair(path, output)
     whole, lost = len(found.rows), ', '.join(map(str, found.lost))
@@ -120,19 +120,19 @@ class Handed(NamedTuple):
 
 def hand_over(found: WeighedBags, asked: Handed) -> None:
     """Write what was asked for, and print."""
-    from ...report.files import write_json
-    from ...scale.export import Equipment, write_loads
+    from ..report.files import write_json
+    from ..scale.export import Equipment, write_loads
     comparison = None
     if asked.known is not None:
-        from ...scale.comparison import compare
-        from ..machines.known_masses import compared
+        from ..scale.comparison import compare
+        from .machines.known_masses import compared
         comparison = compare(compared(asked.known, found, counted_loads(found)))
     if asked.output is not None:
         write_loads(found.records, asked.output, Equipment(found.machine))
     write_json(asked.json_file, as_json(found) | ({} if comparison is None else {'comparison': comparison.values}))
     if asked.report is not None:
-        from ...report.writer import write_report
-        from ..machines.report_loads import loads_report
+        from ..report.writer import write_report
+        from .machines.report_loads import loads_report
         typer.echo(f'report: {write_report(loads_report(found, counted_loads(found), comparison), asked.report)}')
     show(found, asked.several)
     for name, words in (comparison.facts if comparison is not None else {}).items():
@@ -141,7 +141,7 @@ def hand_over(found: WeighedBags, asked: Handed) -> None:
 
 def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
     """The loads that count, in their order; the first is load 1."""
-    from ...scale.table import undone_loads
+    from ..scale.table import undone_loads
     undone = undone_loads(found.records)
     return [load for load in found.loads if load.record.counts and load.record.number not in undone]
 
@@ -151,7 +151,7 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
     total, book = found.book.all.mass, found.book
     trucks = {name: {'loads': tally.count, 'untrusted': tally.untrusted, 'total': tally.mass.value,
                      'total_interval': list(tally.mass.interval)} for name, tally in book.trucks.items()}
-    from ...scale.table import undone_loads
+    from ..scale.table import undone_loads
     undone = undone_loads(found.records)
     return {'loads': [load.values(load.record.number in undone) for load in found.loads], 'total': total.value,
             'total_interval': list(total.interval), 'count': book.all.count, 'untrusted': book.all.untrusted,
@@ -160,9 +160,9 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
 
 def show(found: WeighedBags, several: bool) -> None:
     """Table of the loads, totals by truck, and of all."""
-    from ...report.sections import print_table, wide_console
-    from ...scale.table import count_text, mass_text, place_text, remark_of, undone_loads
-    from ..logs import wall_time
+    from ..report.sections import print_table, wide_console
+    from ..scale.table import count_text, mass_text, place_text, remark_of, undone_loads
+    from .logs import wall_time
     undone = undone_loads(found.records)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
              wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),

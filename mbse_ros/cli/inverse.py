@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Coordinates
+from .arguments import Coordinates
 
 
 def inverse(
@@ -27,5 +27,5 @@ def inverse(
 
     Its drivers prescribe the motion, or a table does.
     """
-    from ..mechanisms.mechanism_inverse import inverse_mechanism
+    from .mechanisms.mechanism_inverse import inverse_mechanism
     inverse_mechanism(mechanism, output, duration, dt, coordinates, json_, motion)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Every, Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
+from .arguments import Every, Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
 
 
 def estimate(
@@ -40,15 +40,15 @@ def estimate(
     State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
-    from ..logs import LogRequest
+    from .logs import LogRequest
     request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
                          report=report, sources=sources_of(sources), every=every)
     if mechanism is not None:
-        from ..mechanisms.estimate_linkage import estimate_linkage
+        from .mechanisms.estimate_linkage import estimate_linkage
         refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources,
                                      'every': every or None})
         estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
         return
-    from ..machines.estimate_machine import estimate_machine
+    from .machines.estimate_machine import estimate_machine
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
     estimate_machine(machine, valve, request)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Coordinates, Set, independent_of, names_of, refuse_options
+from .arguments import Coordinates, Set, independent_of, names_of, refuse_options
 
 
 def export_c(
@@ -50,10 +50,10 @@ def export_c(
 def _export_model(mechanism: str, output: Path, dt: float, order: str, coordinates: str | None,
                   independent: str | None, free: str | None) -> None:
     """Write a mechanism as C and say what was written."""
-    from ...dynamics.model import load_model
-    from ...dynamics.singular import check_regular
-    from ...export.write import export_c as write_model
-    from ...report.files import check_folder
+    from ..dynamics.model import load_model
+    from ..dynamics.singular import check_regular
+    from ..export.write import export_c as write_model
+    from ..report.files import check_folder
     check_folder(output)
     model = load_model(mechanism, coordinates, independent_of(independent), tuple(names_of(free)), 'vm')
     check_regular(model, model.start)
@@ -70,11 +70,11 @@ def _export_model(mechanism: str, output: Path, dt: float, order: str, coordinat
 def _export_estimator(machine: str, output: Path, rate: float, step: float, single: bool, words: Sequence[str]
                       ) -> None:
     """Write a machine's estimator as C and say what was written."""
-    from ...embedded.tables import EstimatorSetup
-    from ...embedded.write import export_estimator
-    from ...machine import load_machine
-    from ...offline.bag import TUNING, parse_tuning
-    from ...report.files import check_folder
+    from ..embedded.tables import EstimatorSetup
+    from ..embedded.write import export_estimator
+    from ..machine import load_machine
+    from ..offline.bag import TUNING, parse_tuning
+    from ..report.files import check_folder
     check_folder(output)
     kinds = {room: kind for room, kind in TUNING.items() if room in ('observer', 'payload')}
     tuning = parse_tuning(['observer.weighing=apart', *words], kinds)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ... import workers
-from ...errors import BagError, MissingModuleError, SettingError
-from ..arguments import Cluster, Every, Json, OfMachine, Set, Sources, Valve, machine_name, sources_of
+from .. import workers
+from ..errors import BagError, MissingModuleError, SettingError
+from .arguments import Cluster, Every, Json, OfMachine, Set, Sources, Valve, machine_name, sources_of
 
 if TYPE_CHECKING:
-    from ...offline.fleet import Done
+    from ..offline.fleet import Done
 
 SEVERAL = 10_000        # bags that a cluster has at once
 AHEAD = 2               # bags that a process of this computer has at once
@@ -42,12 +42,12 @@ def fleet(
     A table for each bag, as mbse loads makes it. What is done is not done again; what fails is written down and does
     not stop the others.
     """
-    from ...machine import load_machine
-    from ...offline.bag import KINDS, parse_tuning
-    from ...offline.fleet import Task, held, known, run_fleet
-    from ...report.files import check_file
-    from ...report.sections import tracked
-    from ...scale.export import CSV, PARQUET
+    from ..machine import load_machine
+    from ..offline.bag import KINDS, parse_tuning
+    from ..offline.fleet import Task, held, known, run_fleet
+    from ..report.files import check_file
+    from ..report.sections import tracked
+    from ..scale.export import CSV, PARQUET
     check_file(json_)
     suffix = output.suffix.lower()
     if suffix not in (CSV, PARQUET):
@@ -97,8 +97,8 @@ def _check_pyarrow() -> None:
 
 def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:
     """What was found, and what failed; exit status 1 where something did."""
-    from ...report.files import write_json
-    from ...scale.uncertain import total
+    from ..report.files import write_json
+    from ..scale.uncertain import total
     failed = sorted((done for done in found if done.error), key=lambda done: done.bag)
     good = sorted((done for done in found if not done.error), key=lambda done: done.bag)
     mass = total(done.mass for done in good)

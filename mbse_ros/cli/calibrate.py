@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Cluster, Jobs, Json, OfMachine, Sources, machine_name, refuse_options, sources_of
+from .arguments import Cluster, Jobs, Json, OfMachine, Sources, machine_name, refuse_options, sources_of
 
 
 def calibrate(
@@ -41,13 +41,13 @@ def calibrate(
     determine, and which motion would help; the file's deviations are the prior.
     """
     if plan is not None:
-        from ..machines.calibrate_plan import plan_command
+        from .machines.calibrate_plan import plan_command
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
                                 'cluster': cluster, 'force': force or None})
         plan_command(plan, free or [], json_)
         return
-    from ..machines.calibrate_bags import CalibrationRequest, calibrate_command
+    from .machines.calibrate_bags import CalibrationRequest, calibrate_command
     bags = bags or []
     calibrate_command(CalibrationRequest(bags, machine_name(machine, bags, namespace), output, payload or [],
                                          free or [],

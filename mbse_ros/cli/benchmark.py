@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +16,7 @@ from .arguments import Cluster, Jobs, Json, Plots, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs')
+BEHIND = 0.99       # of the instants, sent in time; below it the publisher was too slow
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures '
                         'time runs alone: only estimators and faults have --jobs and --cluster.')
 
@@ -79,9 +81,37 @@ def graph(rates: Annotated[str, typer.Option(help='Rates of the sensors, Hz, sep
 
     Interpolation, observer and payload over DDS, fed in real time; beside a node of rclpy that only passes on.
     """
-    from .graph_benchmark import run_graph
     run_graph(machine, whole_numbers('--rates', rates), (True, False) if composed is None else (composed,), seconds,
               json_)
+
+
+def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds: float, json_file: Path | None) -> None:
+    """Measure, print, write; raises SettingError for what cannot be measured, MbseError where a node fails."""
+    from ..nodes.measuring.graph_cost import benchmark_rows, check_rates, row
+    from ..report.files import check_file, write_json
+    check_file(json_file)
+    check_rates(rates)
+    rows = []
+    typer.echo(f'{machine}, {seconds:g} s each; from the stamp of the last sample to the arrival of the payload:')
+    for rate, composed, graph, passed in benchmark_rows(machine, rates, ways, seconds):
+        rows.append(row(rate, composed, graph, passed))
+        typer.echo(line(rows[-1]))
+        for who, run in (('graph', graph), ('pass-through', passed)):
+            if run.sent < BEHIND * run.due:
+                typer.echo(f'  {who}: the publisher sent {run.sent} of {run.due} in time (99 % within '
+                           f'{run.publisher_late_ms:.1f} ms): {rate * run.sent / run.due:.0f} Hz was reached')
+    write_json(json_file, {'rows': rows})
+
+
+def line(item: Mapping[str, Any]) -> str:
+    """A row in words."""
+    shares, passed = item['cpu_share'], item['passthrough_cpu_share']
+    total = sum(shares.values())
+    ratio = f', ratio {total / passed:.1f}' if passed else ''
+    return (f'{item["rate_hz"]} Hz, {"one process" if item["composed"] else "processes"}: {item["messages"]} sent, '
+            f'{item["lost"]} lost, p50 {item["p50_ms"]:.1f} ms, p99 {item["p99_ms"]:.1f} ms; % of a core: '
+            + ', '.join(f'{name} {100 * share:.1f}' for name, share in shares.items())
+            + f', in all {100 * total:.1f}, pass-through {100 * passed:.1f}{ratio}')
 
 
 def add_studies(app: typer.Typer, folder: Path) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import SettingError
-from ..arguments import Sources, Valve, sources_of
+from ..errors import SettingError
+from .arguments import Sources, Valve, sources_of
 
 if TYPE_CHECKING:
-    from ...bags.table import ImportedTable
+    from ..bags.table import ImportedTable
 
 
 def import_command(
@@ -44,7 +44,7 @@ def import_command(
 
 def _import_table(table: Path, map_file: Path, output: Path, storage: str) -> None:
     """Import, and say what came in and what is missing."""
-    from ...bags.table import import_table
+    from ..bags.table import import_table
     found: ImportedTable = import_table(table, map_file, output, storage=storage)
     typer.echo(f'wrote {output}: {found.rows} rows over {(found.last_ns - found.first_ns) * 1e-9:.1f} s of '
                + ', '.join(found.channels))
@@ -58,8 +58,8 @@ def _import_table(table: Path, map_file: Path, output: Path, storage: str) -> No
 def _import_bag(bag: Path, machine: str, valve: str | None, sources: str | None, namespace: str | None, output: Path,
                 storage: str) -> None:
     """The samples of a machine's channels, as the map finds them."""
-    from ...machine import load_machine
-    from ...sources.write import import_bag
+    from ..machine import load_machine
+    from ..sources.write import import_bag
     found = import_bag(bag, load_machine(machine, valve), output, sources_of(sources), namespace, storage)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)

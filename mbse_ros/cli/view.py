@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import BagError, SettingError
-from ..arguments import Set, Sources, Valve, sources_of
+from ..errors import BagError, SettingError
+from .arguments import Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
-    from ...bags.bag import Bag
-    from ...offline.bag import Estimate
-    from ...report.data import Signal
+    from ..bags.bag import Bag
+    from ..offline.bag import Estimate
+    from ..report.data import Signal
 
 SUFFIX = '.rrd'
 
@@ -39,12 +39,12 @@ def view(
     The machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag itself
     holds of it; estimated as mbse estimate does.
     """
-    from ...bags.bag import open_bag
-    from ...machine import load_machine
-    from ...offline.bag import estimate_bag, parse_tuning
-    from ...report.files import check_file
-    from ...report.rerun_file import show_run, viewer
-    from ..machines.report_run import report_run
+    from ..bags.bag import open_bag
+    from ..machine import load_machine
+    from ..offline.bag import estimate_bag, parse_tuning
+    from ..report.files import check_file
+    from ..report.rerun_file import show_run, viewer
+    from .machines.report_run import report_run
     check_file(output, '--output', (SUFFIX,))
     if output is not None and output.exists():
         raise BagError(str(output), 'exists already and is not overwritten')
@@ -67,9 +67,9 @@ def _recorded(bag: Bag, namespace: str | None, estimate: Estimate) -> list[Signa
     """The mass that the bag itself holds, where the live nodes were recorded."""
     import numpy as np
 
-    from ...bags.series import read_payload
-    from ...bags.topics import TopicMap
-    from ...report.data import Series, Signal
+    from ..bags.series import read_payload
+    from ..bags.topics import TopicMap
+    from ..report.data import Series, Signal
     found = read_payload(bag, TopicMap(namespace=namespace))
     if found is None or (np.diff(found.stamp_ns) < 0).any():    # a clock that was set back: no place on this axis
         return []

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import DescriptionError
+from ..errors import DescriptionError
 
 
 def convert(
@@ -18,12 +18,12 @@ def convert(
 
     What did not change keeps its comments and layout.
     """
-    from ...description.convert import convert_text
-    from ...description.edit import for_folder
-    from ...description.load import parse_mechanism
-    from ...machine import Machine
-    from ...report.files import check_file
-    from ...resources import regular
+    from ..description.convert import convert_text
+    from ..description.edit import for_folder
+    from ..description.load import parse_mechanism
+    from ..machine import Machine
+    from ..report.files import check_file
+    from ..resources import regular
     check_file(output, '--output', ('.yaml', '.yml'))
     if output.exists():
         raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')

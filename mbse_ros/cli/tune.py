@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Json
+from .arguments import Json
 
 
 def tune(
@@ -27,5 +27,5 @@ def tune(
     Shows NIS and whiteness of the innovations before and after. One search, in one process: its steps follow each
     other.
     """
-    from ..mechanisms.tune_filter import TuningRequest, tune_command
+    from .mechanisms.tune_filter import TuningRequest, tune_command
     tune_command(TuningRequest(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ...errors import SettingError
-from ..arguments import Json, OfMachine, Set, Sources, Valve, machine_name, names_of, refuse_options, sources_of
+from ..errors import SettingError
+from .arguments import Json, OfMachine, Set, Sources, Valve, machine_name, names_of, refuse_options, sources_of
 
 
 def smooth(
@@ -38,7 +38,7 @@ def smooth(
 
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
-    from ..logs import LogRequest, hand_over
+    from .logs import LogRequest, hand_over
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
     if mechanism is not None:
@@ -51,8 +51,8 @@ def smooth(
         raise SettingError('--machine', machine, 'a machine or a mechanism, not both')
     request.check_outputs()
     if mechanism is not None:
-        from ..mechanisms.smooth_linkage import smooth_linkage
+        from .mechanisms.smooth_linkage import smooth_linkage
         hand_over(smooth_linkage(mechanism, request), request)
     else:
-        from ..machines.smooth_machine import smooth_machine
+        from .machines.smooth_machine import smooth_machine
         hand_over(smooth_machine(machine_name(machine, [bag], namespace), valve, request), request)

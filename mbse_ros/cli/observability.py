@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Json, Plots
+from .arguments import Json, Plots
 
 
 def observability(
@@ -26,5 +26,5 @@ def observability(
 
     Rank and condition along the motion, directions that are blind, the sensor that would help most.
     """
-    from ..mechanisms.sensor_choice import ObservabilityRequest, observability_command
+    from .mechanisms.sensor_choice import ObservabilityRequest, observability_command
     observability_command(ObservabilityRequest(mechanism, sensors, trajectory, duration, window, model), json_, output)
