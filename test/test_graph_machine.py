@@ -25,6 +25,8 @@ from mbse_ros.graph.machines.machine_log import MachineLog
 from mbse_ros.graph.machines.machine_motion import followed, moving, speeds
 from mbse_ros.graph.machines.machine_settings import MachineGraphSettings
 from mbse_ros.graph.machines.machine_smoother import MachineSmoothed, smooth_machine
+from mbse_ros.graph.solvers.elimination import Packing
+from mbse_ros.graph.solvers.linearise import Lineariser
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -157,6 +159,28 @@ def test_lag_ends_near_the_batch_and_is_causal() -> None:
     early = lag_machine(crane(), log.part(0, 170), 0.5, FIXED, kinds())
     np.testing.assert_array_equal(early.position[:100], lagged.position[:100])
     assert not np.array_equal(early.position[130:], lagged.position[130:170])
+
+
+def test_steps_of_a_machine_keep_the_digits() -> None:
+    """Rows of 1e-4 and of 100 standard deviations in one graph: the step is that of least squares, columns scaled,
+    to a millionth of a standard deviation."""
+    graph = machine_graph(crane(), kinds(), (part := lift()[0].part(0, 60)), FIXED,
+                          followed(crane(), kinds(), part, FIXED), np.ones((60, 1), dtype=bool), 1.0)
+    graph.add(prior(1), {'x': ('payload', ALWAYS)}, 1000.0, {'x0': np.zeros(1)})
+    linear = Lineariser(graph)(graph.values(**followed(crane(), kinds(), part, FIXED).start))
+    rows, sides = [], []
+    for item in linear:
+        A = np.zeros((*item.e.shape, graph.size))
+        k, r = np.indices(item.e.shape)
+        np.add.at(A, (k[..., None], r[..., None], graph.places(item.factors)[:, None]), item.J)
+        rows.append((A / item.factors.sigma[..., None]).reshape(-1, graph.size))
+        sides.append((-item.e / item.factors.sigma).ravel())
+    A, b = np.vstack(rows), np.concatenate(sides)
+    size = np.linalg.norm(A, axis=0)
+    Q, R = np.linalg.qr(A / size)
+    stddev = np.linalg.norm(np.linalg.inv(R), axis=1) / size
+    error = Packing(graph).solve(linear) - np.linalg.solve(R, Q.T @ b) / size
+    assert np.abs(error / stddev).max() < 1e-6
 
 
 def test_missing_samples_are_bridged() -> None:

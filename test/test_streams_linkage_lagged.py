@@ -9,7 +9,8 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
-from mbse_ros.graph.smoother import LinkageSmoother, StridedWindow
+from mbse_ros.graph.smoother import LinkageSmoother
+from mbse_ros.graph.window import ChainWindow
 from mbse_ros.simulation.linkage import SimulatedLinkage
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
 from mbse_ros.streams.linkage import lagged as module
@@ -156,13 +157,13 @@ def test_a_short_gap_is_coasting_a_long_one_a_new_start(stage, frames):
 
 
 def test_a_divergence_is_reported_and_followed_by_a_new_start(stage, frames, monkeypatch):
-    extend = StridedWindow.extend
+    extend = ChainWindow.extend
 
     def fail(self, step, rows):
         if step == 101:
             raise DivergenceError('smoother', step, 'made up')
         return extend(self, step, rows)
-    monkeypatch.setattr(StridedWindow, 'extend', fail)
+    monkeypatch.setattr(ChainWindow, 'extend', fail)
     found = run(stage, frames)
     assert [e.sequence for e in found] == list(range(1, COUNT + 1))
     lost = [e for e in found if e.status is ObserverStatus.LOST]

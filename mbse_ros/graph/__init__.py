@@ -15,10 +15,10 @@ from .forward_lag import ForwardLag, GraphMotion, simulate_fixed_lag
 from .graph import ALWAYS, FactorGraph
 from .inverse import GraphForces, InverseNoises, InverseProblem, inverse_graph, solve_inverse
 from .solvers.batch_solver import Solution, solve_batch
-from .solvers.fixed_lag import LagSolution, solve_fixed_lag
 from .solvers.incremental import solve_incremental
 from .solvers.marginals import Marginals, marginals
 from .solvers.to_gtsam import to_gtsam
+from .window import LagSolution, solve_fixed_lag
 
 __all__ = ['ALWAYS', 'FactorEquations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
            'GraphForces', 'GraphMotion', 'InverseNoises', 'InverseProblem', 'LagSolution', 'Marginals', 'Solution',

@@ -7,16 +7,17 @@ instant that stays, of the payload and of the parameters is one linear factor of
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...errors import DivergenceError, GraphError, SettingError
 from ...machine import Machine
 from ..factors.dynamics_factors import prior
 from ..factors.machine_factors import MachineKinds, machine_kinds
-from ..graph import ALWAYS, FactorGraph
-from ..solvers.batch_solver import Solution
-from ..solvers.fixed_lag import MarginalPrior
+from ..graph import ALWAYS, FactorGraph, Factors
 from ..solvers.soft_solve import solve_soft
+from ..window import marginal_prior
 from .machine_graph import machine_graph, sizes_of
 from .machine_log import MachineLog
 from .machine_motion import Followed, speeds, trusted_motion
@@ -59,7 +60,7 @@ class _Window:
         self.machine, self.kinds, self.log, self.s = machine, kinds, log, s
         self.motion, self.balanced = motion, balanced
         self.force = s.unknown_force or ASSUMED_FORCE
-        self.summary: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.summary: Factors | None = None
         self.begin, self.moved, self.iterations = 0, False, 0
         instant, constant = sizes_of(machine, kinds)
         self.instant, self.sizes = tuple(instant), instant | constant
@@ -75,8 +76,8 @@ class _Window:
         motion.start['zd'] = speeds(self.machine, part, self.s)         # without what comes after
         graph = machine_graph(self.machine, self.kinds, part, self.s, motion, known, self.force)
         x = graph.values(**motion.start)
-        if self.summary is not None:
-            self._go_on(graph, x, *self.summary)
+        if self.begin:
+            self._continue(graph, x)
         else:
             graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_SHARE * self.machine.payload_data.limits[1],
                       {'x0': np.zeros(1)})
@@ -86,11 +87,11 @@ class _Window:
             raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}') from error
         self.iterations += self.solution.iterations
 
-    def _go_on(self, graph: FactorGraph, x: np.ndarray, R: np.ndarray, at: np.ndarray, r: np.ndarray) -> None:
+    def _continue(self, graph: FactorGraph, x: np.ndarray) -> None:
         """The summary takes the place of what starts a log; values of the window before are the start."""
         graph.factors = [f for f in graph.factors if f.label not in ('start', 'known')]
-        roles = {name: (name, 0 if name in self.instant else ALWAYS) for name in self.sizes}
-        graph.add(MarginalPrior(self.sizes, R, -r, at), roles, 1.0, label='summary')
+        if self.summary is not None:
+            graph.factors.append(self.summary)
         old = self.solution
         for name in self.sizes:
             kept = old[name][self.shift:] if name in self.instant else old[name]
@@ -104,7 +105,9 @@ class _Window:
             self.nodes[name].append(values[:, :count])
         self.mass.append(np.tile(mass[:, None] if self.moved else np.full((2, 1), np.nan), count))
         if not last and count:
-            self.summary = summarised(self.solution, count, self.instant, self.kinds.constant)
+            left = marginal_prior(self.solution.graph, self.solution.x, np.arange(count))
+            self.summary = None if left is None else replace(
+                left, steps=np.where(left.steps == ALWAYS, ALWAYS, left.steps - count))
         self.shift, self.begin = count, leave
 
     def result(self) -> MachineSmoothed:
@@ -112,35 +115,3 @@ class _Window:
         nodes = {name: np.concatenate(values, axis=1) for name, values in self.nodes.items()}
         return smoothed(self.machine, self.kinds, self.log.t, nodes, np.concatenate(self.mass, axis=1), self.theta,
                         balanced=np.any(self.balanced, axis=1), force=self.force, iterations=self.iterations)
-
-
-def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the factors on the first ``count`` instants say of instant ``count`` and the constants.
-
-    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of ``instant`` and ``constant``.
-    """
-    graph, rows, sides = solution.graph, [], []
-    leaving = np.concatenate([graph.series[name].places(np.arange(count)).ravel() for name in instant])
-    staying = np.concatenate([graph.series[name].places(np.array([count]))[0] for name in instant]
-                             + [graph.series[name].places(np.array([ALWAYS]))[0] for name in constant])
-    column = np.full(graph.size, -1)
-    column[np.concatenate([leaving, staying])] = np.arange(len(leaving) + len(staying))
-    for item in solution.linear:
-        steps = item.factors.steps
-        chosen = np.flatnonzero(((steps >= 0) & (steps < count)).any(axis=1) | (steps < 0).all(axis=1))
-        if not len(chosen):
-            continue
-        A = np.zeros((len(chosen), item.factors.kind.rows, len(leaving) + len(staying)))
-        at = column[graph.places(item.factors)[chosen]]
-        np.add.at(A, (np.arange(len(chosen))[:, None, None], np.arange(A.shape[1])[None, :, None], at[:, None, :]),
-                  item.J[chosen])
-        sigma = item.factors.sigma[chosen]
-        rows.append((A / sigma[:, :, None]).reshape(-1, A.shape[2]))
-        sides.append((item.e[chosen] / sigma).ravel())
-    R = np.linalg.qr(np.column_stack([np.vstack(rows), np.concatenate(sides)]), 'r')
-    first, w = len(leaving), len(staying)
-    left = np.zeros((w, w + 1))
-    below = R[first:first + w, first:]  # type: ignore[call-overload]  # numpy's types have no R alone
-    left[:len(below)] = below
-    return left[:, :w], solution.x[staying], left[:, w]

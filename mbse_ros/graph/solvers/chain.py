@@ -23,6 +23,7 @@ from ...estimators.filters.parts.update import correction
 
 CLOSINGS = 3        # of Newton's method for the dependent coordinates, at each linearisation
 UNGATED = 1e300
+LONGEST = 0.2       # rad or m of an independent coordinate in one step
 _NONE = np.zeros(0)
 
 
@@ -127,6 +128,12 @@ class Chain:
             bad = int(np.flatnonzero(~np.isfinite(swept.step).all(axis=1))[0])
             raise DivergenceError('smoother', bad, f'at t = {points.t[bad]:.6g} s')
         return swept
+
+    def move(self, points: ChainPoints, swept: Swept) -> None:
+        """Take a step, a long one in part; the points are changed."""
+        longest = np.abs(swept.step[:, :self.g]).max()
+        points.q[...] = swept.q
+        points.x += swept.step * min(1.0, LONGEST / max(longest, 1e-300))
 
     def _split(self, x: ca.SX) -> list[ca.SX]:
         g = self.g

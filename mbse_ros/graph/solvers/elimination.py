@@ -128,13 +128,19 @@ class Packing:
 
     @cached_property
     def noises(self) -> list[Any]:
-        """GTSAM's noise model of each stack, in units of the largest sigma: a precision below 1e-8 is none to it."""
+        """GTSAM's noise model of each stack, in units of the largest sigma: a precision below 1e-8 is none to it.
+
+        Constrained noise only where a row holds exactly: a node with one such row is eliminated column by column, with
+        weights, and loses the digits that the Householder QR of the others keeps.
+        """
         gtsam = gtsam_module()
         made: dict[bytes, Any] = {}
         for stack in self.stacks:
             key = stack.sigma.tobytes()
             if key not in made:
-                made[key] = gtsam.noiseModel.Constrained.MixedSigmas(1.0, stack.sigma / self.scale)
+                sigma = stack.sigma / self.scale
+                made[key] = (gtsam.noiseModel.Diagonal.Sigmas(sigma) if (sigma > 0).all()
+                             else gtsam.noiseModel.Constrained.MixedSigmas(1.0, sigma))
         return [made[stack.sigma.tobytes()] for stack in self.stacks]
 
     @cached_property

@@ -18,7 +18,8 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
-from ...graph.smoother import LinkageSmoother, Row, StridedWindow, default_estimation_noises
+from ...graph.smoother import LinkageSmoother, default_estimation_noises
+from ...graph.window import ChainWindow, Row
 from ...monitor.faults import Fault
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .linkage_settings import LinkageSettings, numbers
@@ -67,7 +68,7 @@ class LaggedStage:
 
     def _warm_up(self) -> None:
         """First runs of the window, which cost more than the others."""
-        window = StridedWindow(self.smoother, 2 * self.smoother.dt)
+        window = self.smoother.window(2 * self.smoother.dt)
         none, rest = np.full(len(self.channels), np.nan), np.zeros(len(self.inputs))
         for i in range(4):
             window.extend(i, [(i * self.smoother.dt, none, rest)])
@@ -78,7 +79,7 @@ class LaggedStage:
         self._fresh: deque[Instant] = deque()       # samples of them may still come
         self._ready: deque[Instant] = deque()       # wait for the solver
         self._inside: deque[Instant] = deque()      # in the window
-        self._window: StridedWindow | None = None
+        self._window: ChainWindow | None = None
         self._settled, self._restart = 0, True
         self._used = 0      # the last published instant of which a sample was used
 
@@ -162,7 +163,7 @@ class LaggedStage:
             found += self.solve()
         return (*found, *self._end())
 
-    def _begin(self, instant: Instant) -> StridedWindow:
+    def _begin(self, instant: Instant) -> ChainWindow:
         """A window that starts at an instant: at what the sensors say where the filter starts there, too, else where
         the filter is."""
         q, qd, model = instant.filtered.q, instant.filtered.qd, self.model
@@ -171,10 +172,10 @@ class LaggedStage:
             if self._filter.settings.start_at == 'sensors':
                 moved = moved_to(model, encoded(model, self.channels, instant.sampled.used))
             q, qd = model.start.q if moved is None else moved, model.start.qd
-        self._window, self._restart = StridedWindow(self.smoother, self.lag, q, qd), True
+        self._window, self._restart = self.smoother.window(self.lag, q, qd), True
         return self._window
 
-    def _extend(self, window: StridedWindow) -> tuple[LinkageEstimate, ...]:
+    def _extend(self, window: ChainWindow) -> tuple[LinkageEstimate, ...]:
         """Instants that follow each other into the window; those that leave it."""
         rows: list[Row] = []
         while self._ready and len(rows) < self._most:
