@@ -8,7 +8,8 @@ import pytest
 from cli_support import mbse as command
 
 import mbse_ros as mbse
-from mbse_ros.errors import BagError, DescriptionError, SampleError, SettingError
+from mbse_ros.errors import BagError, DescriptionError, MbseError, SampleError, SettingError
+from mbse_ros.report.files import write_json
 
 SENSORS = ['encoder', 'crank_gyro']
 
@@ -27,11 +28,20 @@ def linkage(tmp_path_factory):
     return run, mbse.write_bag(tmp_path_factory.mktemp('linkage') / 'bag', run)
 
 
+def check_same(found, theirs, said, folder):
+    """Words and JSON of a result against those of the command line, except for the time that they took."""
+    write_json(folder / 'ours', found.to_json(True))
+    ours = json.loads((folder / 'ours').read_text())
+    assert said.status == 0 and {**ours, 'cost': 0} == {**theirs, 'cost': 0}
+    assert found.summary()[:-1] == said.out.splitlines()[:-1]
+
+
 def test_a_machine_as_by_the_command_line(lift, tmp_path):
     run, bag = lift
     found = mbse.estimate(bag, 'patu655_lift')
-    assert command('estimate', bag, '--machine', 'patu655_lift', '--full', '--json', tmp_path / 'x').status == 0
+    said = command('estimate', bag, '--machine', 'patu655_lift', '--full', '--json', tmp_path / 'x')
     theirs = json.loads((tmp_path / 'x').read_text())
+    check_same(found, theirs, said, tmp_path)
     assert found.mass[-1] == theirs['payload']['mass'] and list(found.names) == theirs['state']['names']
     np.testing.assert_array_equal(found['velocity/lift'], np.array(theirs['state']['velocity'])[:, 0])
     assert found.status == tuple(theirs['state']['payload_status'])
@@ -87,15 +97,22 @@ def test_missing_samples_stay_missing(lift, tmp_path):
 def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     run, bag = linkage
     found = mbse.estimate(bag, 'four_bar', sensors=SENSORS, tuning={'linkage.estimator': 'errorEKF_EJ'})
-    assert command('estimate', bag, '--mechanism', 'four_bar', '--estimator', 'errorEKF_EJ', '--sensors',
-                   ','.join(SENSORS), '--full', '--json', tmp_path / 'x').status == 0
+    said = command('estimate', bag, '--mechanism', 'four_bar', '--estimator', 'errorEKF_EJ', '--sensors',
+                   ','.join(SENSORS), '--full', '--json', tmp_path / 'x')
     theirs = json.loads((tmp_path / 'x').read_text())
+    check_same(found, theirs, said, tmp_path)
     np.testing.assert_array_equal(found.mean, theirs['state']['mean'])
     assert list(found.names) == theirs['names'] and found.estimator == 'errorEKF_EJ' and found.warnings == ()
     np.testing.assert_allclose(found.true_q, run.q[5::5], atol=1e-12)
     np.testing.assert_array_equal(found.truth['theta'], found.true_q[:, run.names.index('theta')])
     assert mbse.estimate(run.samples, 'four_bar').truth is None
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
+
+
+def test_a_run_that_is_no_log_has_no_words(linkage):
+    found = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS).run(linkage[0].samples)
+    with pytest.raises(MbseError, match='this run of errorEKF_FE is not of `estimate` or `smooth`'):
+        found.summary()
 
 
 def test_a_mechanism_s_arrays(linkage):

@@ -10,9 +10,9 @@ import pytest
 from cli_support import COMMAND, PISTON, POSITION, ROD, START_NS, TRUTH, lift, mbse, recorded, refused, stamped
 
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli.machines.report_run import report_run
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
+from mbse_ros.offline.estimate_report import report_run
 
 SECOND = 1_000_000_000
 

@@ -12,12 +12,10 @@ from cli_support import COMMAND, mbse, recorded, refused
 from source_tree import ROOT
 
 from mbse_ros.bags.series import read_payload, read_states, records
-from mbse_ros.cli.machines import estimate_machine as module
-from mbse_ros.cli.machines.estimate_machine import load_text
-from mbse_ros.cli.machines.report_run import ONE_LIFT, report_run
 from mbse_ros.compiled import compiler as remarks
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
+from mbse_ros.offline.estimate_report import ONE_LIFT, report_run
 from mbse_ros.offline.log_loads import WeighedLoad
 from mbse_ros.scale.load import CARRIED, PUT_BACK, Load
 from mbse_ros.scale.record import load_record
@@ -100,7 +98,7 @@ def test_what_is_printed(full):
     ('weighed', True, ''), (PUT_BACK, True, ', put back'), (CARRIED, False, ', still carried, not trusted')])
 def test_a_load_in_words(status, trusted, text):
     load = Load(0, 2_500_000_000, UncertainMass(50.0, 5.0 / 1.959964), trusted=trusted, status=status)
-    assert load_text(WeighedLoad(load_record(load, 'truck 1'), 'bag', 0.0, 2.5)) == (
+    assert WeighedLoad(load_record(load, 'truck 1'), 'bag', 0.0, 2.5).text == (
         f'0.0 to 2.5 s, 50.0 (45.0 to 55.0) kg{text}')
 
 
@@ -206,7 +204,7 @@ def test_other_wrong_words(bag):
 
 
 def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, 'estimate_bag', lambda *_: pytest.fail('worked before looking'))
+    monkeypatch.setattr('mbse_ros.offline.bag.estimate_bag', lambda *_: pytest.fail('worked before looking'))
     (tmp_path / 'file').write_text('x')
     assert refused('estimate', tmp_path, '-o', tmp_path).endswith('exists already and is not overwritten')
     assert refused('estimate', tmp_path, '--json', tmp_path) == (

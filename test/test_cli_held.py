@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 from core_support import estimate, simulate
 
-from mbse_ros.cli.machines.held import HELP, held_lines, held_seconds
-from mbse_ros.offline.track import Track
+from mbse_ros.offline.track import HELP, Track, held_lines, held_seconds
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.records import PayloadStatus
 

@@ -99,9 +99,9 @@ def test_no_files(table, tmp_path):
 
 def test_the_measured_lift(shared_data, tmp_path):
     """Only lifting: the mass of the laboratory's model within 5 %, and a note on what one lift cannot separate."""
-    from mbse_ros.cli.machines.report_run import ONE_LIFT, report_run
     from mbse_ros.machine import load_machine
     from mbse_ros.offline.bag import estimate_bag, parse_tuning
+    from mbse_ros.offline.estimate_report import ONE_LIFT, report_run
     from mbse_ros.resources import share_directory
     done = mbse('import', shared_data / 'patu655' / 'lift_measured_100hz.csv', '--map',
                 share_directory() / 'config' / 'maps' / 'patu655_measured.yaml', '-o', tmp_path / 'bag')

@@ -8,8 +8,8 @@ import pytest
 from cli_support import mbse, refused
 
 from mbse_ros.cli.mechanisms import mechanism_inverse
-from mbse_ros.cli.tables import read_table, write_table
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.report.files import read_table, write_table
 
 T = np.arange(0, 81) / 40
 THETA = 1.2 * (1 - np.cos(2 * T))       # of four_bar_adams_driven

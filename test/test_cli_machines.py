@@ -13,14 +13,14 @@ from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli.check import reach_warnings, warnings
-from mbse_ros.cli.machines.report_run import report_run
-from mbse_ros.cli.units import unit_and_scale
+from mbse_ros.description.coordinate_units import unit_and_scale
 from mbse_ros.description.load import known_machines, load_mechanism
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.offline.checks.findings import stroke_lines
+from mbse_ros.offline.estimate_report import report_run
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.scene import FROM_AXIS, scene_of
@@ -92,8 +92,8 @@ def test_units_go_by_the_coordinate(estimate):
 
 
 def test_units_of_channels_that_are_no_coordinates():
-    machine = load_machine('zx200')
-    assert [unit_and_scale(machine, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
+    described = load_machine('zx200').description
+    assert [unit_and_scale(described, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
                                                  'inclination/roll', 'supply/pump', 'flow/x.a', 'spool/x')] == [
         'deg/s', 'm/s²', 'deg', 'deg', 'MPa', 'l/min', 'V']
 

@@ -9,8 +9,8 @@ import pytest
 from cli_support import mbse, refused
 from motion_examples import CRANK_ROCKER
 
-from mbse_ros.cli.tables import read_table
 from mbse_ros.compiled import have_compiler
+from mbse_ros.report.files import read_table
 
 pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler: there are no compiled steps')
 COMMON = '--duration', '0.5', '--outputs', '5'

@@ -9,7 +9,7 @@ from cli_support import mbse, refused
 from four_bar_by_hand import inertia, joints, potential
 from PIL import Image
 
-from mbse_ros.cli.tables import read_table, write_table
+from mbse_ros.report.files import read_table, write_table
 
 ADAMS = {'lengths': (1.0, 2.0, np.sqrt(13.0), 4.0)}
 

@@ -12,8 +12,8 @@ from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli import demo
 from mbse_ros.cli.demo import agreement, latencies
-from mbse_ros.offline.bag import truth_at
 from mbse_ros.offline.checks.findings import fit_lines, sample_lines
+from mbse_ros.offline.estimate import truth_at
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Track
 from mbse_ros.streams.pipeline import Output

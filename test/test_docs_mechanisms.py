@@ -11,10 +11,10 @@ import yaml
 from cli_support import mbse
 from printed import Checker, same, within
 
-from mbse_ros.cli.tables import read_table
 from mbse_ros.description.load import known_mechanisms, parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DescriptionError
+from mbse_ros.report.files import read_table
 
 DOCS = Path(__file__).parents[1] / 'docs'
 TEXT = (DOCS / 'mechanisms.md').read_text()

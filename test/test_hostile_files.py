@@ -13,12 +13,12 @@ from source_tree import ROOT
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.table import import_table
-from mbse_ros.cli.tables import read_table
 from mbse_ros.description.language.document import read_document
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import BagError, DescriptionError, MbseError
 from mbse_ros.machine import load_machine
+from mbse_ros.report.files import read_table
 
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 LIMIT = 120.0       # s, of what takes well under one

@@ -20,7 +20,6 @@ from machine_variants import REMOVED, changed
 
 import mbse_ros
 from mbse_ros.bags.writer import BagWriter, write_frame
-from mbse_ros.cli.machines.estimate_machine import summary
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.bag import KINDS, estimate_bag, parse_tuning
 from mbse_ros.offline.log_loads import LogLoads, WeighedLoad
@@ -154,4 +153,4 @@ def test_sensors_that_weigh_too_little_of_a_load_count_none(bag: Path, tmp_path:
                                 for side in ('piston', 'rod')})
     found = estimate_bag(bag, machine, {})
     assert found.loads == () and '5% of payload.limits' in found.uncounted
-    assert f'loads are not counted: {found.uncounted}' in summary(found)
+    assert f'loads are not counted: {found.uncounted}' in found.summary()

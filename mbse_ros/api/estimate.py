@@ -138,7 +138,7 @@ def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
         found.model, last.estimator, first + (stamps - stamps[0]) * 1e-9, last.names, column('mean'), stddev,
         column('q'), column('qd'), column('qdd'), last.force_names, column('force'), stage.channels,
         column('innovation'), column('innovation_stddev'), column('used'), found.truth,
-        tuple(e.status.name.lower() for e in found.estimates), found.warnings)
+        tuple(e.status.name.lower() for e in found.estimates), found.warnings, found)
 
 
 def words(tuning: Tuning) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .results.series import ResultSeries, entry_unit
 if TYPE_CHECKING:
     from ..graph.machines.machine_smoother import MachineSmoothed
     from ..offline.smooth_linkage import SmoothedLog
+    from ..offline.smooth_machine import SmoothedBag
 
 ENDINGS = {' rate': 'velocity', ' force': 'force'}
 
@@ -36,8 +37,26 @@ class SmoothedMachine(Result):
     """
 
     t: np.ndarray
-    smoothed: MachineSmoothed
+    found: SmoothedBag
     filtered: MachineEstimate
+
+    @property
+    def smoothed(self) -> MachineSmoothed:
+        """All of it."""
+        return self.found.smoothed
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the samples, and what the smoother makes no use of."""
+        return self.found.warnings
+
+    def summary(self) -> list[str]:
+        """What ``mbse smooth`` says of the log, a line each."""
+        return self.found.summary()
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """What ``mbse smooth --json`` writes; ``full``: with every instant."""
+        return self.found.to_json(full)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,7 +127,7 @@ def _machine(log: Log, machine: Machine, tuning: Tuning, lag: float | None, name
     settings = parse_tuning(words(own), {'graph': MachineGraphSettings})['graph']
     rest = {name: value for name, value in tuning.items() if name not in own}
     filtered = of_machine(log, machine, rest, namespace, backend)
-    return SmoothedMachine(filtered.t, smooth_estimate(filtered.estimate, lag, settings).smoothed, filtered)
+    return SmoothedMachine(filtered.t, smooth_estimate(filtered.estimate, lag, settings), filtered)
 
 
 def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate:
@@ -118,7 +137,7 @@ def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate
         found.model, 'smoother', filtered.t[at], tuple(_entry(name) for name in found.smoother.names), column('mean'),
         column('stddev'), column('q'), column('qd'), column('qdd'), found.model.independent, column('force'),
         filtered.channels, filtered.innovation[at], filtered.innovation_stddev[at], filtered.used[at],
-        filtered.true_q[at], tuple(filtered.status[k] for k in at), filtered.warnings)
+        filtered.true_q[at], tuple(filtered.status[k] for k in at), filtered.warnings, found)
 
 
 def _entry(name: str) -> str:

@@ -7,10 +7,12 @@ import math
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..description.model import fingerprint
 from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
@@ -22,6 +24,7 @@ from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 if TYPE_CHECKING:
     from ..machine import Machine
     from ..simulation.crane import SensorFrame
+    from ..streams.pipeline import Output
 
 LOOK_SECONDS, LOOK_BYTES = 1.0, 1 << 20     # between two looks at the disk: the first that is over
 _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
@@ -263,3 +266,19 @@ def write_frame(writer: BagWriter, machine: Machine, frame: SensorFrame) -> None
     writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
     writer.write_truth(frame.stamp_ns, machine.coordinates, frame.position, frame.velocity, frame.acceleration,
                        machine.volumes, frame.pressure, frame.payload)
+
+
+@contextmanager
+def written_outputs(machine: Machine, folder: Path | None) -> Iterator[Callable[[Output], None] | None]:
+    """Gives what writes the records of an Output into a bag, which is made for the first one; None without a folder."""
+    with ExitStack() as stack:
+        writers: list[BagWriter] = []
+
+        def take(output: Output) -> None:
+            if not writers:
+                assert folder is not None
+                writers.append(stack.enter_context(BagWriter(folder, frame=machine.name,
+                                                             machine=fingerprint(machine.description))))
+            for record in (output.segment, output.state, output.payload):
+                writers[0].write_record(record)
+        yield take if folder is not None else None

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import SettingError
+from ..errors import BagError, SettingError
 
 if TYPE_CHECKING:
+    from ..description.model import MechanismDescription
+    from ..offline.estimate import Estimate
+    from ..offline.linkage import LinkageLog
+    from ..offline.smooth_linkage import SmoothedLog
+    from ..offline.smooth_machine import SmoothedBag
     from ..sources.map import SourceMap
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
@@ -81,3 +86,43 @@ def refuse_options(needs: str, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value is not None:
             raise SettingError(f'--{option}', str(value), f'no such option here: it is for {needs}')
+
+
+def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> str:
+    """What to say of pressures and inclinations of the base, which filters of a mechanism do not know; '' of none.
+
+    Raises SettingError where one of them was chosen by name.
+    """
+    others = [name for name in description.sensors if name not in description.mechanical_sensors]
+    for name in chosen:
+        if name in others:
+            raise SettingError('--sensors', name, 'sensors of the motion, this one is of the hydraulics or the base; '
+                               f'of {description.name}: {", ".join(description.mechanical_sensors)} (mbse estimate BAG '
+                               f'--machine {description.name} uses pressures)')
+    if chosen or not others:
+        return ''
+    return (f'{", ".join(others)} not used: filters of a mechanism know neither hydraulics nor base (mbse estimate BAG '
+            f'--machine {description.name} does)')
+
+
+def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:
+    """Refuse, before the work on a log, what cannot be written; raises BagError or SettingError."""
+    from ..report.files import check_file  # here, as it takes its time to import
+    if output is not None and output.exists():
+        raise BagError(str(output), 'exists already and is not overwritten')
+    check_file(json_file)
+    if report is not None and report.exists() and not report.is_dir():
+        raise SettingError('--report', str(report), 'a folder: this is a file')
+
+
+def hand_over(found: Estimate | LinkageLog | SmoothedBag | SmoothedLog, json_file: Path | None, full: bool,
+              output: Path | None = None, write: Callable[[Path], None] | None = None) -> None:
+    """Warnings of a result, those of the compiled functions too; files; and last the answer."""
+    from ..compiled.compiler import remarks  # here, as it takes its time to import
+    from ..report.files import write_json
+    for warning in (*found.warnings, *remarks()):
+        typer.echo(f'warning: {warning}', err=True)
+    if output is not None and write is not None:
+        write(output)
+    write_json(json_file, found.to_json(full), None if full else 2)
+    typer.echo('\n'.join(found.summary()))

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..description.coordinate_units import unit_of
+from ..description.coordinate_units import shown, unit_of
 from ..description.explain import explain
 from ..description.load import describe
 from ..description.tables import Section, TableRow, show
@@ -30,7 +30,6 @@ from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
 from ..sources.machine import for_machine, section_of
 from ..sources.path import path_text
-from .units import shown
 
 _UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed

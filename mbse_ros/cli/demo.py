@@ -28,7 +28,9 @@ from ..machine import load_machine
 from ..nodes.graphs.machine_graph import COMPOSED, PATIENT, MachineArguments, machine_graph
 from ..nodes.graphs.run_graph import RunningGraph, check_ros
 from ..nodes.measuring.processor import cpu_seconds
-from ..offline.bag import Estimate, estimate_bag, parse_tuning
+from ..offline.bag import estimate_bag, parse_tuning
+from ..offline.estimate import Estimate
+from ..offline.estimate_report import report_run
 from ..report.linkage_drawing import write_linkage
 from ..report.sections import print_table
 from ..report.text import number
@@ -39,9 +41,7 @@ from ..simulation.cycle import DURATION
 from ..simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators import write_estimator_plots
 from .check import warnings
-from .logs import LogRequest
-from .machines.estimate_machine import estimate_machine
-from .machines.report_run import report_run
+from .estimate import estimate as estimate_command
 from .mechanisms.mechanism_picture import Picture
 from .mechanisms.mechanism_simulate import write_motion, write_pictures
 from .simulate import simulate_bag
@@ -88,7 +88,7 @@ def run_offline_demo(payload: float, seed: int, output: Path) -> int:
     console.print(f'[bold]A crane lifts {payload:g} kg[/bold], simulated and estimated without ROS 2')
     bag = folder / 'bag'
     simulate_bag(describe(name), bag, payload=payload, seed=seed)
-    estimate_machine(name, None, LogRequest(bag, None, folder / 'estimate.json', report=folder / 'report'))
+    estimate_command(bag, name, json_=folder / 'estimate.json', report=folder / 'report')
     run_mechanism_demo(console, folder / 'mechanism')
     return 0
 

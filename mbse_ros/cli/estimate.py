@@ -1,14 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse estimate`` and its options."""
+"""``mbse estimate``: what a machine or a mechanism did, from a bag."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import Every, Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
+from .arguments import (
+    Every,
+    Json,
+    OfMachine,
+    Set,
+    Sources,
+    Valve,
+    check_outputs,
+    check_sensors,
+    hand_over,
+    machine_name,
+    names_of,
+    refuse_options,
+    sources_of,
+)
+
+if TYPE_CHECKING:
+    from ..offline.linkage import LinkageLog
 
 
 def estimate(
@@ -40,15 +58,44 @@ def estimate(
     State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
-    from .logs import LogRequest
-    request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
-                         report=report, sources=sources_of(sources), every=every)
+    names, maps = names_of(sensors), sources_of(sources)
     if mechanism is not None:
-        from .mechanisms.estimate_linkage import estimate_linkage
         refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources,
                                      'every': every or None})
-        estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
+        check_outputs(output, json_)
+        words = [f'linkage.estimator={estimator or "errorEKF_FE"}', *(set_ or [])]
+        found = _of_mechanism(bag, mechanism, words, names, step, namespace, backend)
+        hand_over(found, json_, full, output, found.write)
         return
-    from .machines.estimate_machine import estimate_machine
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
-    estimate_machine(machine, valve, request)
+    check_outputs(output, json_, report)
+    from ..bags.writer import written_outputs
+    from ..machine import load_machine
+    from ..offline.bag import KINDS, estimate_bag, parse_tuning
+    tuning = parse_tuning(set_ or [], KINDS)
+    described = load_machine(machine_name(machine, [bag], namespace), valve)
+    with written_outputs(described, output) as take:
+        estimated = estimate_bag(bag, described, tuning, namespace, backend, maps, full or report is not None, take,
+                                 None, every)
+    if report is not None:
+        from ..offline.estimate_report import report_run
+        from ..report.writer import write_report
+        facts = {'Bag': str(bag)} | ({'Tuning': ', '.join(set_)} if set_ else {})
+        run = report_run(estimated, f'Estimate from {bag.resolve().name}', facts)
+        typer.echo(f'report: {write_report(run, report)}')
+    hand_over(estimated, json_, full)
+
+
+def _of_mechanism(bag: Path, name: str, words: Sequence[str], sensors: Sequence[str], step: float | None,
+                  namespace: str | None, backend: str) -> LinkageLog:
+    """The log of a mechanism through a filter."""
+    from ..description.load import load_mechanism
+    from ..dynamics.model import load_model
+    from ..offline.linkage import estimate_linkage_bag, linkage_settings
+    settings = linkage_settings(words)
+    description = load_mechanism(name)
+    note = check_sensors(description, sensors)
+    if note:
+        typer.echo(f'note: {note}', err=True)
+    return estimate_linkage_bag(bag, load_model(description, backend=backend), settings, sensors, step, namespace,
+                                backend)

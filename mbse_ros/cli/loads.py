@@ -124,15 +124,15 @@ def hand_over(found: WeighedBags, asked: Handed) -> None:
     from ..scale.export import Equipment, write_loads
     comparison = None
     if asked.known is not None:
+        from ..offline.known_masses import compared
         from ..scale.comparison import compare
-        from .machines.known_masses import compared
         comparison = compare(compared(asked.known, found, counted_loads(found)))
     if asked.output is not None:
         write_loads(found.records, asked.output, Equipment(found.machine))
     write_json(asked.json_file, as_json(found) | ({} if comparison is None else {'comparison': comparison.values}))
     if asked.report is not None:
+        from ..offline.loads_report import loads_report
         from ..report.writer import write_report
-        from .machines.report_loads import loads_report
         typer.echo(f'report: {write_report(loads_report(found, counted_loads(found), comparison), asked.report)}')
     show(found, asked.several)
     for name, words in (comparison.facts if comparison is not None else {}).items():
@@ -161,8 +161,8 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
 def show(found: WeighedBags, several: bool) -> None:
     """Table of the loads, totals by truck, and of all."""
     from ..report.sections import print_table, wide_console
+    from ..report.text import wall_time
     from ..scale.table import count_text, mass_text, place_text, remark_of, undone_loads
-    from .logs import wall_time
     undone = undone_loads(found.records)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
              wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),

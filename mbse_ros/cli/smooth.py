@@ -5,12 +5,28 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import SettingError
-from .arguments import Json, OfMachine, Set, Sources, Valve, machine_name, names_of, refuse_options, sources_of
+from .arguments import (
+    Json,
+    OfMachine,
+    Set,
+    Sources,
+    Valve,
+    check_outputs,
+    hand_over,
+    machine_name,
+    names_of,
+    refuse_options,
+    sources_of,
+)
+
+if TYPE_CHECKING:
+    from ..offline.smooth_linkage import SmoothedLog
+    from ..offline.smooth_machine import SmoothedBag
 
 
 def smooth(
@@ -38,21 +54,35 @@ def smooth(
 
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
-    from .logs import LogRequest, hand_over
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
     if mechanism is not None:
         refuse_options('a machine', {'valve': valve, 'sources': sources})
-    request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step, lag,
-                         sources=sources_of(sources))
+    names, maps = names_of(sensors), sources_of(sources)
     if lag is not None and not (math.isfinite(lag) and lag > 0):
         raise SettingError('--lag', lag, 'a positive number, s')
     if machine is not None and mechanism is not None:
         raise SettingError('--machine', machine, 'a machine or a mechanism, not both')
-    request.check_outputs()
+    check_outputs(output, json_)
+    found: SmoothedLog | SmoothedBag
     if mechanism is not None:
-        from .mechanisms.smooth_linkage import smooth_linkage
-        hand_over(smooth_linkage(mechanism, request), request)
+        from ..dynamics.model import load_model
+        from ..offline.linkage import estimate_linkage_bag, linkage_settings
+        from ..offline.smooth_linkage import check_filter, smooth_linkage_log
+        settings = linkage_settings(set_ or [])
+        check_filter(settings)
+        log = estimate_linkage_bag(bag, load_model(mechanism, backend=backend), settings, names, step, namespace,
+                                   backend)
+        found = smooth_linkage_log(log, settings, lag, backend, str(bag))
     else:
-        from .machines.smooth_machine import smooth_machine
-        hand_over(smooth_machine(machine_name(machine, [bag], namespace), valve, request), request)
+        from ..graph.machines.machine_settings import MachineGraphSettings
+        from ..machine import load_machine
+        from ..offline.bag import TUNING, estimate_bag, parse_tuning
+        from ..offline.smooth_machine import smooth_estimate
+        machine = machine_name(machine, [bag], namespace)
+        refuse_options('a mechanism', {'sensors': names or None, 'step': step})
+        tuning = parse_tuning(set_ or [], {**TUNING, 'graph': MachineGraphSettings})
+        of_graph = tuning.pop('graph')
+        estimate = estimate_bag(bag, load_machine(machine, valve), tuning, namespace, backend, maps)
+        found = smooth_estimate(estimate, lag, of_graph)
+    hand_over(found, json_, full, output, found.write)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of numbers as CSV files, to the last digit."""
+"""Motions of a mechanism in CSV files."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,30 +11,10 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..estimators.filters.analysis.observability import SampledMotion
-from ..resources import regular
+from ..report.files import read_table
 
 OPTION = '--trajectory'
 UNEVEN = 1e-6       # largest deviation of a step, as a share of it
-
-
-def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]) -> None:
-    """Write columns (k,) under their headings; numbers with 17 digits, so that they read back the same.
-
-    Raises OSError; ValueError where headings and columns differ in number.
-    """
-    if len(columns) != len(values):
-        raise ValueError(f'{len(columns)} headings for {len(values)} columns')
-    with open(path, 'w', newline='', encoding='utf-8') as file:
-        rows = zip(*(np.asarray(column).tolist() for column in values))
-        csv.writer(file).writerows([columns, *([f'{value:.17g}' if isinstance(value, float) else value for value in row]
-                                               for row in rows)])
-
-
-def read_table(path: Path) -> tuple[list[str], np.ndarray]:
-    """Headings and numbers (k, columns) of such a file."""
-    with open(regular(path), newline='', encoding='utf-8') as file:
-        rows = list(csv.reader(file))
-    return rows[0], np.array(rows[1:], dtype=float).reshape(-1, len(rows[0]))
 
 
 def read_trajectory(path: Path, model: Model) -> SampledMotion:

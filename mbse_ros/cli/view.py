@@ -16,7 +16,7 @@ from .arguments import Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
     from ..bags.bag import Bag
-    from ..offline.bag import Estimate
+    from ..offline.estimate import Estimate
     from ..report.data import Signal
 
 SUFFIX = '.rrd'
@@ -42,9 +42,9 @@ def view(
     from ..bags.bag import open_bag
     from ..machine import load_machine
     from ..offline.bag import estimate_bag, parse_tuning
+    from ..offline.estimate_report import report_run
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
-    from .machines.report_run import report_run
     check_file(output, '--output', (SUFFIX,))
     if output is not None and output.exists():
         raise BagError(str(output), 'exists already and is not overwritten')

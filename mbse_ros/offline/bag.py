@@ -6,12 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
@@ -19,10 +17,9 @@ from ..bags.recorded_commands import RecordedCommands
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..description.load import known_machines
-from ..errors import BagError, DescriptionError, MbseError, SampleError, SettingError
+from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.mass import Cause
 from ..payload.payload_settings import PayloadSettings
 from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
@@ -35,72 +32,19 @@ from ..streams.pipeline import Output
 from .checks.findings import machine_lines
 from .checks.log_verdict import log_verdict, stage_lines
 from .checks.no_segment import nothing
+from .estimate import Estimate
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .memory import check_memory
-from .track import States, Track, Tracker
+from .track import Tracker
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {**TUNING, 'scale': ScaleSettings}
 TYPES = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
-LONGEST_HOLE_NS = 100_000_000
 DEFAULT = 'patu655_lift'
 LOOK = 5_000        # segments between two looks at the memory
-COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
-
-    ``loads`` as ``weigh_bags`` has them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the
-    end uncertain; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be
-    trusted.
-    """
-
-    machine: Machine
-    track: Track
-    truth: TruthSeries | None
-    warnings: tuple[str, ...]
-    seconds: float
-    loads: tuple[WeighedLoad, ...]
-    budget: tuple[Cause, ...]
-    doubts: tuple[str, ...] = ()
-    uncounted: str = ''
-
-    @property
-    def stamps_ns(self) -> np.ndarray:
-        """Stamps of the segments (n,), ns."""
-        return self.track.stamp_ns
-
-    @property
-    def elapsed(self) -> np.ndarray:
-        """Time from the start of the log to the stamps (n,), s, see ``Elapsed``."""
-        return self.track.elapsed
-
-    @property
-    def last(self) -> Output:
-        """The last segment, whole."""
-        return self.track.last
-
-    @property
-    def states(self) -> States:
-        """State, innovations and mass at the stamps; raises MbseError where they were not kept."""
-        if self.track.states is None:
-            raise MbseError('the states of the log were not kept')
-        return self.track.states
-
-    @property
-    def stddev(self) -> np.ndarray:
-        """Standard deviations (n, nx) of the state at the stamps."""
-        return np.sqrt(self.states.variance)
-
-    @property
-    def log_seconds(self) -> float:
-        """What the log covers, s: the sum of its segments, without pauses and steps of its clock."""
-        return int(self.track.length_ns.sum()) * 1e-9
 
 
 def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
@@ -251,24 +195,3 @@ def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = N
         raise BagError(list(names.values())[1], 'bags of several machines: ' + ', '.join(
             f'{path} of {name}' for name, path in names.items()) + '; name one with --machine')
     return next(iter(names), DEFAULT)
-
-
-def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:
-    """Truth at stamps (n,), ns: linear between those recorded, NaN outside them and in holes of more than 0.1 s.
-
-    None where there is none, or it is of a machine with other independent coordinates or volumes.
-    """
-    if truth is None or (truth.cylinders, truth.volumes) != (machine.coordinates, machine.volumes):
-        return None
-    known, rows = np.unique(truth.stamp_ns, return_index=True)
-    after = np.clip(np.searchsorted(known, stamps_ns), min(1, len(known) - 1), len(known) - 1)
-    hole = (known[after] - known[np.maximum(after - 1, 0)] > LONGEST_HOLE_NS) & (known[after] != stamps_ns)
-    t, wanted = (known - known[0]) * 1e-9, np.where(hole, np.nan, (stamps_ns - known[0]) * 1e-9)
-
-    def at(column: np.ndarray) -> np.ndarray:
-        flat = column[rows].reshape(len(known), -1).T
-        values = np.array([np.interp(wanted, t, row, left=np.nan, right=np.nan) for row in flat])
-        return values.T.reshape(len(stamps_ns), *column.shape[1:])
-
-    columns = {name: at(getattr(truth, name)) for name in COLUMNS}
-    return TruthSeries(stamps_ns, truth.cylinders, volumes=truth.volumes, **columns)

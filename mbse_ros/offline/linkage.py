@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
-from ..bags.messages import stamp_of
+from ..bags.messages import header, linkage_message, stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
 from ..bags.topics import TopicMap, one_namespace
+from ..bags.writer import BagWriter
+from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
+from ..report.text import cost, cost_line
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 from ..streams.linkage.sources import JOINTS, Sources
 from .bag import parse_tuning
@@ -52,6 +57,53 @@ class LinkageLog:
     def column(self, name: str) -> np.ndarray:
         """An attribute of all estimates (k, ...)."""
         return np.array([getattr(estimate, name) for estimate in self.estimates])
+
+    def errors(self) -> dict[str, float]:
+        """RMSE of the independent coordinates against the truth in the bag, by name; empty where there is none."""
+        error = (self.column('q') - self.truth)[:, self.model.z]
+        known = np.isfinite(error).all(axis=1)
+        if not known.any():
+            return {}
+        return dict(zip(self.model.independent, np.sqrt(np.mean(error[known] ** 2, axis=0)).tolist()))
+
+    def summary(self) -> list[str]:
+        """The end, how well it fits, and the cost."""
+        last, health = self.estimates[-1], self.stage.health()
+        lines = [f'{last.estimator} on {self.model.description.name}: {", ".join(self.stage.channels)}; '
+                 f'{len(self.estimates)} instants of {self.step:g} s']
+        for k, name in enumerate(last.names):
+            lines.append(f'  {name} {last.mean[k]:.6g} +- {math.sqrt(max(last.covariance[k, k], 0.0)):.2g}')
+        lines += [f'  added force {name} {value:.5g}' for name, value in zip(self.model.independent, last.force)]
+        lines.append(f'{last.status.name.lower()}{": " if last.reason else ""}{last.reason}; NIS per measurement '
+                     f'{health.mean_nis:.3g}, whiteness {health.whiteness:.2g}')
+        lines += [f'RMSE against the truth: {name} {value:.3g}' for name, value in self.errors().items()]
+        return [*lines, cost_line(self.seconds, self.log_seconds)]
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """The end, how well it fits, the cost, and in ``full`` the state over time."""
+        last, health = self.estimates[-1], self.stage.health()
+        result: dict[str, Any] = {
+            'mechanism': self.model.description.name, 'estimator': last.estimator, 'channels': self.stage.channels,
+            'instants': len(self.estimates), 'names': last.names, 'mean': last.mean,
+            'stddev': np.sqrt(np.diag(last.covariance)), 'force': last.force, 'status': last.status.name.lower(),
+            'dropped': self.stage.dropped, 'rmse': self.errors(), 'mean_nis': health.mean_nis,
+            'whiteness': health.whiteness, 'cost': cost(self.seconds, self.log_seconds)}
+        if full:
+            result['state'] = {
+                'stamp_ns': self.column('stamp_ns'), 'mean': [e.mean for e in self.estimates],
+                'stddev': [np.sqrt(np.diag(e.covariance)) for e in self.estimates], 'force': self.column('force'),
+                'status': [e.status.name.lower() for e in self.estimates]}
+        return result
+
+    def write(self, folder: Path) -> None:
+        """States and all coordinates as a bag, as the node would publish them."""
+        name, model, machine = self.model.description.name, self.model, fingerprint(self.model.description)
+        with BagWriter(folder, frame=name) as writer:
+            for e in self.estimates:
+                kind, message = linkage_message(e, name, self.stage.channels, machine)
+                writer.write('linkage_state', kind, e.stamp_ns, message)
+                writer.write('estimated/joint_states', 'sensor_msgs/msg/JointState', e.stamp_ns, {
+                    'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})
 
 
 def linkage_settings(words: Sequence[str]) -> LinkageSettings:

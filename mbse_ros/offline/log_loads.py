@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..report.text import wall_time
 from ..scale.record import LOAD, Record
 from ..scale.stage import ScaleStage
-from ..scale.table import UNDONE, iso_time
+from ..scale.table import UNDONE, iso_time, mass_text, remark_of
 from ..streams.elapsed import Elapsed
 from ..streams.pipeline import Output
 
@@ -53,6 +54,13 @@ class WeighedLoad:
     def faults(self) -> tuple[str, ...]:
         """Kinds of ``monitor.faults``, in small letters, for which its mass was held meanwhile."""
         return tuple(self.record.data.get('faults', ()))
+
+    @property
+    def text(self) -> str:
+        """The load in words."""
+        return ', '.join(filter(None, [
+            f'{self.start:.1f} to {self.end:.1f} s', f'{mass_text(self.record.mass)} kg',
+            remark_of(self.record, set()), wall_time(self.record.data['start_ns'], self.record.data['end_ns'])]))
 
     def values(self, undone: bool = False) -> dict[str, Any]:
         """All of it as JSON has it, kg, s; ``undone`` by the operator."""

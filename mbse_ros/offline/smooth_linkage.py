@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
 from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
+from ..report.chart import Panel
+from ..report.files import write_table
+from ..report.series import Z95, interval, root_mean_square
+from ..report.text import cost, cost_line, lag_text
 from ..streams.linkage import LinkageSettings, Measured
 from ..streams.linkage.lagged import smoother_noises
 from ..streams.linkage.start import encoded, moved_to
@@ -19,6 +26,7 @@ from .linkage import LinkageLog
 
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from
 UNKNOWN = 1.0               # rad/s or m/s, of a start's speeds: beside many samples no knowledge of them, either
+UNSEEN = 0.5        # of the standard deviation of the start, above which a position counts as not seen
 FALLBACK = 0.2              # s of lag of the estimate from which the whole log starts where the filter's does not do
 
 
@@ -26,7 +34,7 @@ FALLBACK = 0.2              # s of lag of the estimate from which the whole log 
 class SmoothedLog:
     """A filtered log, its smoothed stretches (a new one after each restart or hole), and the time they took, s.
 
-    ``place`` (k,): places of the smoothed instants among the filter's.
+    ``place`` (k,): places of the smoothed instants among the filter's; ``lag``, s, None of the whole log.
     """
 
     log: LinkageLog
@@ -34,6 +42,7 @@ class SmoothedLog:
     stretches: tuple[Smoothed, ...]
     place: np.ndarray
     seconds: float
+    lag: float | None
 
     @property
     def model(self) -> Model:
@@ -52,6 +61,69 @@ class SmoothedLog:
     def filtered(self, values: str) -> np.ndarray:
         """The filter's values (k, ...) at the smoothed instants."""
         return self.log.column(values)[self.place]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the log, and positions that no sensor measured, known from the start alone."""
+        start = np.broadcast_to(self.smoother.noises.position, len(self.model.z))
+        best = self.column('stddev')[:, :len(start)].min(axis=0)
+        return *self.log.warnings, *(
+            f'{name}: the sensors do not see it: its standard deviation is {low:.2g} at best, that of the start '
+            f'{first:.2g}' for name, low, first in zip(self.model.independent, best, start) if low > UNSEEN * first)
+
+    def errors(self) -> dict[str, dict[str, float]]:
+        """RMSE of filter and smoother against the truth in the bag, and the share of it within the smoother's 95 %
+        interval, by independent coordinate; empty where the bag has no truth."""
+        z, truth = self.model.z, self.log.truth[self.place]
+        filtered, smoothed = ((q - truth)[:, z] for q in (self.filtered('q'), self.column('q')))
+        known = np.isfinite(smoothed).all(axis=1)
+        if not known.any():
+            return {}
+        inside = np.abs(smoothed) <= Z95 * self.column('stddev')[:, :len(z)]
+        return {name: {'filter': root_mean_square(filtered[known, k]), 'smoother': root_mean_square(smoothed[known, k]),
+                       'coverage': float(np.mean(inside[known, k]))} for k, name in enumerate(self.model.independent)}
+
+    def summary(self) -> list[str]:
+        """What was smoothed, how much narrower its intervals are, errors where the truth is known, and the cost."""
+        log = self.log
+        lines = [f'smoothed {self.model.description.name}: {", ".join(log.stage.channels)}; {len(self.place)} instants '
+                 f'of {log.step:g} s, {lag_text(self.lag)}'
+                 + (f', in {len(self.stretches)} stretches' if len(self.stretches) > 1 else '')]
+        own, other = np.median(self.column('stddev'), axis=0), np.median(self.filter_stddev, axis=0)
+        lines += [f'  {name}: standard deviation {own[k]:.3g}, of the filter {other[k]:.3g} (medians)'
+                  for k, name in enumerate(self.model.independent)]
+        lines += [f'RMSE against the truth: {name} {row["smoother"]:.3g}, of the filter {row["filter"]:.3g}; '
+                  f'{100 * row["coverage"]:.1f} % of the truth within the 95 % interval'
+                  for name, row in self.errors().items()]
+        return [*lines, cost_line(self.seconds, self.log_seconds, ' smoothed')]
+
+    @property
+    def filter_stddev(self) -> np.ndarray:
+        """Standard deviations (k, 2g) of the filter's positions and velocities at the smoothed instants."""
+        variance = np.diagonal(self.filtered('covariance'), axis1=1, axis2=2)[:, :2 * len(self.model.z)]
+        return np.sqrt(np.maximum(variance, 0.0))
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """Deviations of filter and smoother, errors, cost, and in ``full`` every instant."""
+        own = self.column('stddev')
+        result: dict[str, Any] = {
+            'mechanism': self.model.description.name, 'channels': self.log.stage.channels, 'lag': self.lag,
+            'instants': len(self.place), 'stretches': len(self.stretches), 'names': self.smoother.names,
+            'median_stddev': np.median(own, axis=0), 'median_filter_stddev': np.median(self.filter_stddev, axis=0),
+            'truth': self.errors(), 'dropped': self.log.stage.dropped, 'cost': cost(self.seconds, self.log_seconds)}
+        if full:
+            result['state'] = {'stamp_ns': self.filtered('stamp_ns'), 'mean': self.column('mean'), 'stddev': own,
+                               'after': self.column('after')}
+        return result
+
+    def write(self, folder: Path) -> None:
+        """Picture, and stamp, mean and standard deviations of every instant as CSV, SI."""
+        from ..report.plots import write_smoothed  # here: slow to import
+        folder.mkdir(parents=True)
+        write_smoothed(panels(self), folder)
+        names = self.smoother.names
+        write_table(folder / 'smoothed.csv', ['stamp_ns', *names, *(f'{name} stddev' for name in names), 'after'],
+                    [self.filtered('stamp_ns'), *self.column('mean').T, *self.column('stddev').T, self.column('after')])
 
 
 def check_filter(settings: LinkageSettings) -> None:
@@ -74,7 +146,7 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
         raise BagError(source, 'nothing to smooth: expected at least two instants without a gap between them')
     found = [_smooth(smoother, log, place, samples[place], inputs[place], lag, k == 0)
              for k, place in enumerate(places)]
-    return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin)
+    return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin, lag)
 
 
 def gridded(log: LinkageLog) -> tuple[np.ndarray, np.ndarray]:
@@ -126,3 +198,29 @@ def _smooth(smoother: LinkageSmoother, log: LinkageLog, place: np.ndarray, sampl
         return smoother.batch(samples, track, inputs, q, qd)
     except DivergenceError:
         return smoother.batch(samples, smoother.lagged(t, samples, FALLBACK, q, qd, inputs), inputs, q, qd)
+
+
+def panels(found: SmoothedLog) -> list[Panel]:
+    """Of each coordinate position, error against the truth (else filter less smoother), velocity, and the force that
+    the model lacks."""
+    from ..report.plots import smoothed_panel
+    t, g, wide, narrow = found.column('t'), len(found.model.z), found.filter_stddev, found.column('stddev')
+    drawn = []
+    for k, (name, z) in enumerate(zip(found.model.independent, found.model.z)):
+        unit, zero, truth = unit_of(found.model.description, name), np.zeros(len(t)), found.log.truth[found.place, z]
+        (q, q_s), (v, v_s) = ((found.filtered(kind)[:, z], found.column(kind)[:, z]) for kind in ('q', 'qd'))
+        f, f_s = found.filtered('force')[:, k], found.column('force')[:, k]
+        known = bool(np.isfinite(truth).any())
+        base = truth if known else q_s
+        limit = 6 * float(np.nanmedian(np.abs(q - base)) + np.median(narrow[:, k]))
+        drawn += [
+            smoothed_panel(name, unit, t, {'filter': q, 'smoother': q_s, **({'truth': truth} if known else {})},
+                  {'filter': interval(q, wide[:, k]), 'smoother': interval(q_s, narrow[:, k])}),
+            smoothed_panel(f'{name}, {"error" if known else "less the smoothed one"}', unit, t,
+                  {'filter': q - base, **({'smoother': q_s - base} if known else {})},
+                  {'filter': interval(zero, wide[:, k]), 'smoother': interval(zero, narrow[:, k])}, (-limit, limit)),
+            smoothed_panel(f'{name}, velocity', f'{unit}/s', t, {'filter': v, 'smoother': v_s},
+                  {'filter': interval(v, wide[:, g + k]), 'smoother': interval(v_s, narrow[:, g + k])}),
+            smoothed_panel(f'force along {name} that the model lacks', 'N m' if unit == 'rad' else 'N', t,
+                  {'filter': f, 'smoother': f_s}, {'smoother': interval(f_s, narrow[:, 2 * g + k])})]
+    return drawn

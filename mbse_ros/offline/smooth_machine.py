@@ -3,33 +3,98 @@
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..description.coordinate_units import unit_and_scale
 from ..graph.machines.machine_lag import lag_machine
 from ..graph.machines.machine_log import MachineLog, unused
 from ..graph.machines.machine_settings import MachineGraphSettings
 from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
 from ..payload.gates import too_slow
-from .bag import Estimate, truth_at
+from ..report.chart import Panel
+from ..report.data import Run, Series, Signal
+from ..report.files import write_table
+from ..report.text import cost, cost_line, lag_text
+from .estimate import Estimate, truth_at
+
+KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
 @dataclass(frozen=True)
 class SmoothedBag:
-    """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN."""
+    """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN; ``lag``, s, None
+    of the whole log; ``warnings``: what was odd about the bag, and what the smoother makes no use of."""
 
     estimate: Estimate
     smoothed: MachineSmoothed
     seconds: float
     true: float
+    lag: float | None
+    warnings: tuple[str, ...]
 
     @property
     def machine(self) -> Machine:
         """The machine of the bag."""
         return self.estimate.machine
+
+    def summary(self) -> list[str]:
+        """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
+        s, online, before = self.smoothed, self.estimate.last.payload, self.machine.parameters
+        lines = [f'payload {self.mass_text}, {lag_text(self.lag)}, from {self.share_text}',
+                 f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg']
+        if math.isfinite(self.true):
+            lines.append(f'truth in the bag: {self.true:.2f} kg')
+        for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev):
+            k = before.names.index(name)
+            lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- '
+                         f'{before.stddev[k]:.2g} (SI)')
+        return [*lines, cost_line(self.seconds, self.estimate.log_seconds, ' smoothed')]
+
+    @property
+    def mass_text(self) -> str:
+        """The mass at the end with its interval."""
+        s = self.smoothed
+        return f'{s.mass[-1]:.2f} kg, 95 % interval {s.lower[-1]:.2f} to {s.upper[-1]:.2f} kg'
+
+    @property
+    def share_text(self) -> str:
+        """Instants at which the forces balance, of all."""
+        return f'{int(self.smoothed.balanced.sum())} of {len(self.smoothed.t)} instants'
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """Masses of smoother and filter, the machine's numbers, cost, and in ``full`` every instant."""
+        s, online = self.smoothed, self.estimate.last.payload
+        result: dict[str, Any] = {
+            'machine': self.machine.name, 'lag': self.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
+            'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]]},
+            'filter': {'mass': online.mass, 'stddev': online.stddev, 'interval': [online.lower, online.upper]},
+            'truth': self.true,
+            'parameters': {name: {'value': value, 'stddev': sigma}
+                           for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev)},
+            'unknown_force': s.force, 'iterations': s.iterations,
+            'cost': cost(self.seconds, self.estimate.log_seconds)}
+        if full:
+            result['state'] = {'stamp_ns': self.estimate.stamps_ns}
+            for name in (*KINDS, 'unknown_force'):
+                result['state'] |= {name: getattr(s, name), f'{name}_stddev': s.stddev[name]}
+            result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
+        return result
+
+    def write(self, folder: Path) -> None:
+        """The report of the filter with the smoothed curves in it, picture and table."""
+        from ..report.plots import write_smoothed  # here, as below: slow to import
+        from ..report.writer import write_report
+        folder.mkdir(parents=True)
+        write_report(overlaid(self), folder)
+        write_smoothed(panels(self), folder)
+        write_columns(self, folder / 'smoothed.csv')
 
 
 def smooth_estimate(estimate: Estimate, lag: float | None = None,
@@ -41,7 +106,8 @@ def smooth_estimate(estimate: Estimate, lag: float | None = None,
     seconds = time.perf_counter() - begin
     truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
     true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
-    return SmoothedBag(estimate, smoothed, seconds, true)
+    return SmoothedBag(estimate, smoothed, seconds, true, lag,
+                       (*estimate.warnings, *notes(machine, settings)))
 
 
 def log_of(estimate: Estimate) -> MachineLog:
@@ -67,3 +133,51 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
     if kind == 'unknown_force':
         return tuple(machine.coordinates[k] for k in machine.weighed)
     return machine.coordinates
+
+
+def overlaid(found: SmoothedBag) -> Run:
+    """The report of the filter with the smoothed curves in the same charts."""
+    from .estimate_report import report_run
+    run = report_run(found.estimate, 'Filter and smoother')
+    facts = {'Smoothed mass': found.mass_text, 'Smoothed from': found.share_text}
+    return replace(run, facts={**run.facts, **facts}, signals=(*run.signals, *_signals(found)))
+
+
+def _signals(found: SmoothedBag) -> list[Signal]:
+    from .estimate_report import GROUPS
+    s, signals = found.smoothed, []
+    for kind in KINDS:
+        for k, owner in enumerate(owners(found.machine, kind)):
+            unit, scale = unit_and_scale(found.machine.description, f'{kind}/{owner}')
+            series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
+            signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
+    return signals
+
+
+def panels(found: SmoothedBag) -> list[Panel]:
+    """Mass and velocities of filter and smoother."""
+    from ..report.plots import smoothed_panel
+    s, online = found.smoothed, found.estimate.states
+    curves = {'filter': online.mass, 'smoother': s.mass}
+    if math.isfinite(found.true):
+        curves['truth'] = np.full(len(s.t), found.true)
+    middle, width = s.mass[-1], 4 * (s.upper[-1] - s.mass[-1])
+    drawn = [smoothed_panel('Payload', 'kg', s.t, curves, {'filter': (online.lower, online.upper),
+                                                  'smoother': (s.lower, s.upper)}, (middle - width, middle + width))]
+    names = found.estimate.last.state.names
+    for k, owner in enumerate(found.machine.coordinates):
+        unit, scale = unit_and_scale(found.machine.description, f'velocity/{owner}')
+        filtered = online.mean[:, names.index(f'velocity/{owner}')]
+        drawn.append(smoothed_panel(f'Velocity of {owner}', unit, s.t, {'filter': scale * filtered,
+                                                               'smoother': scale * s.velocity[:, k]}, {}))
+    return drawn
+
+
+def write_columns(found: SmoothedBag, path: Path) -> None:
+    """Stamp, values and standard deviations of every instant as CSV, SI."""
+    s, names, columns = found.smoothed, ['stamp_ns'], [found.estimate.stamps_ns]
+    for kind in (*KINDS, 'unknown_force'):
+        own = owners(found.machine, kind)
+        names += [f'{kind}/{owner}' for owner in own] + [f'{kind}/{owner} stddev' for owner in own]
+        columns += [*getattr(s, kind).T, *s.stddev[kind].T]
+    write_table(path, [*names, 'payload', 'payload stddev'], [*columns, s.mass, s.mass_stddev])

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that can be written, refused before the work where they cannot; results as JSON."""
+"""Outputs that can be written, refused before the work where they cannot; results as JSON, and
+tables of numbers as CSV, to the last digit."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SettingError
-from ..resources import write_whole
+from ..resources import regular, write_whole
 
 
 def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str] = ()) -> None:
@@ -61,3 +63,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]) -> None:
+    """Write columns (k,) under their headings; numbers with 17 digits, so that they read back the same.
+
+    Raises OSError; ValueError where headings and columns differ in number.
+    """
+    if len(columns) != len(values):
+        raise ValueError(f'{len(columns)} headings for {len(values)} columns')
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        rows = zip(*(np.asarray(column).tolist() for column in values))
+        csv.writer(file).writerows([columns, *([f'{value:.17g}' if isinstance(value, float) else value for value in row]
+                                               for row in rows)])
+
+
+def read_table(path: Path) -> tuple[list[str], np.ndarray]:
+    """Headings and numbers (k, columns) of such a file."""
+    with open(regular(path), newline='', encoding='utf-8') as file:
+        rows = list(csv.reader(file))
+    return rows[0], np.array(rows[1:], dtype=float).reshape(-1, len(rows[0]))

@@ -11,11 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .chart import PALETTE, Panel
-from .png import INK, draw_panel, name_axes, new_figure, plain, set_margins, style_axes
+from .chart import COLORS, PALETTE, Band, Chart, Curve, Panel
+from .png import INK, draw_panel, name_axes, new_figure, plain, set_margins, style_axes, write_png
 from .text import number
 
 _WIDTH, _HEIGHT = 9.6, 3.1      # of the picture, and of one pair of axes, inches
+LOOKS = {'filter': COLORS['estimated'], 'smoother': COLORS['low_passed'], 'truth': COLORS['true']}
 
 
 def write_plots(panels: Sequence[Panel], path: Path) -> None:
@@ -84,3 +85,19 @@ def _draw_bars(item: Bars, ax: Axes) -> None:
     ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
     ax.set_ylim(len(item.labels) - 0.4, -0.6)
     name_axes(ax, item.title, item.x_label)
+
+
+def smoothed_panel(title: str, unit: str, t: np.ndarray, curves: Mapping[str, np.ndarray],
+                   intervals: Mapping[str, tuple[np.ndarray, np.ndarray]], limits: tuple[float, float] | None = None
+                   ) -> Panel:
+    """Curves (n,) of filter, smoother and truth, by these names, and 95 % intervals of them."""
+    return Panel(title, unit, tuple(Curve(name, t, y, LOOKS[name], 'dashes' if name == 'truth' else 'line')
+                                    for name, y in curves.items()),
+                 tuple(Band(f'{name}, 95 %', t, *ends, LOOKS[name]) for name, ends in intervals.items()), limits=limits)
+
+
+def write_smoothed(panels: list[Panel], folder: Path) -> None:
+    """The picture of a smoothed log."""
+    t = panels[0].curves[0].t
+    write_png(Chart('Filter and smoother', 'smoothed', tuple(panels)), (float(t[0]), float(t[-1])),
+              folder / 'smoothed.png')

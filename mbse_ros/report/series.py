@@ -104,3 +104,8 @@ def resample(t: np.ndarray, grid: np.ndarray, y: np.ndarray) -> np.ndarray:
     if grid.size == 0:
         return np.full(t.shape, np.nan)
     return np.interp(t, grid, y, left=np.nan, right=np.nan)
+
+
+def interval(middle: np.ndarray, stddev: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (n,) of a 95 % interval."""
+    return middle - Z95 * stddev, middle + Z95 * stddev

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime, timezone
 
 import numpy as np
 
@@ -67,3 +68,28 @@ def _ending(track: PayloadTrack) -> str:
         return 'There is no data.'
     code = int(track.status[-1])
     return f'At the end of the run: {"" if code == track.updating else "held, "}{track.status_names[code]}'
+
+
+def cost(seconds: float, log_seconds: float) -> dict[str, float]:
+    """Computing time of a log as JSON."""
+    return {'seconds': seconds, 'real_time_share': seconds / log_seconds}
+
+
+def cost_line(seconds: float, log_seconds: float, what: str = '') -> str:
+    """The same in words."""
+    return f'{log_seconds:.1f} s of data{what} in {seconds:.3f} s ({100 * seconds / log_seconds:.2f} % of real time)'
+
+
+def wall_time(*stamps_ns: int) -> str:
+    """Stamps as times of day, UTC; '' where one is of a clock that was never set."""
+    moments = [datetime.fromtimestamp(stamp // 1_000_000_000, timezone.utc) for stamp in stamps_ns]
+    if any(moment.year <= 1970 for moment in moments):
+        return ''
+    same = all(moment.date() == moments[0].date() for moment in moments)
+    words = [f'{moment:%H:%M:%S}' if same and k else f'{moment:%Y-%m-%d %H:%M:%S}' for k, moment in enumerate(moments)]
+    return f'{" to ".join(words)} UTC'
+
+
+def lag_text(lag: float | None) -> str:
+    """Lag of a smoother, s, or whole log, in words."""
+    return 'all at once' if lag is None else f'{lag:g} s of lag'

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .series import ResultSeries, entry_unit
 from .simulations import truth_series
 
 if TYPE_CHECKING:
-    from ...offline.bag import Estimate
+    from ...offline.estimate import Estimate
     from ...offline.log_loads import WeighedLoad
     from ...payload.mass import Cause
 
@@ -93,6 +93,14 @@ class MachineEstimate(Result):
         """What was odd about the samples, one line each."""
         return self.estimate.warnings
 
+    def summary(self) -> list[str]:
+        """What ``mbse estimate`` says of the log, a line each."""
+        return self.estimate.summary()
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """What ``mbse estimate --json`` writes; ``full``: with the state over time."""
+        return self.estimate.to_json(full)
+
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
         state = [ResultSeries(name, entry_unit(self.machine, name), self.mean[:, k], self.stddev[:, k],
@@ -104,7 +112,7 @@ class MachineEstimate(Result):
     @cached_property
     def truth(self) -> MachineTruth | None:
         """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
-        from ...offline.bag import truth_at  # here, because it takes its time to import
+        from ...offline.estimate import truth_at  # here, because it takes its time to import
         found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
         if found is None:
             return None

@@ -5,14 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model
+from ...errors import MbseError
 from .result import Result
 from .series import ResultSeries
+
+if TYPE_CHECKING:
+    from ...offline.linkage import LinkageLog
+    from ...offline.smooth_linkage import SmoothedLog
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
@@ -59,7 +65,7 @@ class MotionEstimate(Result):
     ``q``, ``qd``, ``qdd`` (k, n) of all coordinates of ``model``; ``force`` (k, f) along ``force_names``, what the
     model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, NaN where missing; ``used`` (k, s).
     ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
-    none; ``warnings``: what was odd.
+    none; ``warnings``: what was odd; ``log``: of ``estimate`` and ``smooth`` all that was kept.
     """
 
     model: Model
@@ -80,6 +86,21 @@ class MotionEstimate(Result):
     true_q: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     status: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    log: LinkageLog | SmoothedLog | None = field(default=None, repr=False, compare=False)
+
+    def summary(self) -> list[str]:
+        """What ``mbse estimate`` or ``mbse smooth`` says of a log, a line each; raises MbseError for another run."""
+        return self._log.summary()
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """What ``--json`` of these writes; ``full``: with the state over time. Raises MbseError as above."""
+        return self._log.to_json(full)
+
+    @property
+    def _log(self) -> LinkageLog | SmoothedLog:
+        if self.log is None:
+            raise MbseError(f'summary: this run of {self.estimator} is not of `estimate` or `smooth`')
+        return self.log
 
     @property
     def nis(self) -> np.ndarray:

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import typer
 
-from ...description.coordinate_units import unit_of
+from ...description.coordinate_units import columns_of, unit_of
 from ...dynamics.forces.driven_motion import DrivenMotion, inverse_dynamics
 from ...dynamics.forces.motion_table import MotionTable, interpolated, oddities, read_motion_table
 from ...dynamics.model import Model, load_model
 from ...errors import BagError, DescriptionError, SettingError
 from ...report.chart import Curve, Panel
-from ...report.files import check_file, check_folder, write_json
+from ...report.files import check_file, check_folder, write_json, write_table
 from ...report.plots import write_plots
-from ..tables import write_table
-from ..units import columns_of
 
 DURATION, DT = 10.0, 0.005   # s
 LONGEST = 1_000_000          # instants
@@ -118,7 +116,7 @@ def _sizes(values: np.ndarray) -> dict[str, float | None]:
 
 def write_forces(model: Model, found: DrivenMotion, path: Path) -> None:
     """Motion, forces of the drivers and reactions over time, one column each."""
-    columns = ['t [s]', *columns_of(model), *columns_of(model, '_dot'), *columns_of(model, '_ddot')]
+    columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot')]
     values = [found.t, *found.q.T, *found.qd.T, *found.qdd.T]
     for name, force in found.forces.items():
         columns.append(f'driver {name} [{force_unit(model, name)}]')

@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 import typer
 
-from ...description.coordinate_units import unit_of
+from ...description.coordinate_units import columns_of, unit_of
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.model import Model, load_model
 from ...dynamics.motion import Motion, simulate
 from ...dynamics.singular import check_start, passes
 from ...errors import SettingError
 from ...report.chart import Curve, Panel
-from ...report.files import check_file, check_folder, write_json
+from ...report.files import check_file, check_folder, write_json, write_table
 from ..arguments import independent_of
-from ..tables import write_table
-from ..units import columns_of
 
 LONGEST = 10_000_000        # steps
 WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
@@ -125,7 +123,7 @@ def summary_of(request: SimulationRequest, model: Model, motion: Motion, seconds
 
 def write_motion(model: Model, motion: Motion, path: Path) -> None:
     """All over time, one column each, units in the heading."""
-    columns = ['t [s]', *columns_of(model), *columns_of(model, '_dot'), *columns_of(model, '_ddot'),
+    columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot'),
                *(f'input {name} [{input_unit(model, name)}]' for name in model.inputs),
                'kinetic [J]', 'potential [J]', 'power [W]', 'work [J]', 'violation [SI]']
     write_table(path, columns, [motion.t, *motion.q.T, *motion.qd.T, *motion.qdd.T, *motion.inputs.T, motion.kinetic,

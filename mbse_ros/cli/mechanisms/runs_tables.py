@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...api.simulate_batch import DOT, BatchSimulation
-from ...description.coordinate_units import unit_of
+from ...description.coordinate_units import columns_of, unit_of
 from ...report.chart import PALETTE, Band, Curve, Panel
-from ..tables import write_table
-from ..units import columns_of
+from ...report.files import write_table
 from .mechanism_simulate import SimulationRequest
 from .variations import Variation
 
@@ -118,7 +117,7 @@ def _columns(result: BatchSimulation) -> list[str]:
 
 
 def _headings(result: BatchSimulation) -> list[str]:
-    return [*columns_of(result.model), *columns_of(result.model, DOT)]
+    return columns_of(result.model.description, result.names, '', DOT)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

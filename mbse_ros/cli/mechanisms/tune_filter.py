@@ -21,8 +21,7 @@ from ...report.files import check_file, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
 from ...simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
-from ..arguments import names_of
-from ..described import check_sensors
+from ..arguments import check_sensors, names_of
 
 STEP = 5e-3     # s, of a simulated log
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
 
-from ...description.language.units import split_number, unit_factor
-from ...errors import SettingError
-from ...offline.log_loads import WeighedLoad
-from ...offline.weigh_bags import WeighedBags
-from ...resources import regular
-from ...scale.comparison import Compared, KnownMass
-from ...scale.uncertain import UncertainMass, combined
+from ..description.language.units import split_number, unit_factor
+from ..errors import SettingError
+from ..resources import regular
+from ..scale.comparison import Compared, KnownMass
+from ..scale.uncertain import UncertainMass, combined
+from .log_loads import WeighedLoad
+from .weigh_bags import WeighedBags
 
 OPTION = '--known'
 KEYS = ('load', 'truck', 'bag')

@@ -1,32 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From estimates to the arrays of a report."""
+"""From the estimate of a machine to all that its report shows: signals, mass, tables, the machine as polylines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from scipy.special import chdtri
 
-from ...bags.series import TruthSeries
-from ...compiled.compiler import remarks
-from ...estimators.hydraulic_state import MASS
-from ...machine import Machine
-from ...machine.equations import why_unweighed
-from ...offline.bag import Estimate, truth_at
-from ...report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
-from ...report.text import number
-from ...scale.table import mass_text, remark_of
-from ...streams.records import PayloadStatus
-from ..logs import wall_time
-from ..units import unit_and_scale
-from .report_animation import animation_of
+from ..bags.series import TruthSeries
+from ..compiled.compiler import remarks
+from ..description.basics import GROUND
+from ..description.coordinate_units import unit_and_scale
+from ..errors import PositionProblemError, SingularConfigurationError
+from ..estimators.hydraulic_state import MASS
+from ..machine import Machine
+from ..machine.equations import why_unweighed
+from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn
+from ..report.text import number, wall_time
+from ..scale.table import mass_text, remark_of
+from ..streams.records import ObserverStatus, PayloadStatus
+from .estimate import Estimate, truth_at
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
           'payload': 'Payload in the state', 'moment': 'Moment of the payload',
           'swing': 'Swing of the load', 'swing_rate': 'Rate of the swing'}
 LARGEST = 8     # causes of the uncertainty that are shown
+FRAMES_PER_SECOND = 12.5
+MOST = 7_500           # frames: those of ten minutes; a longer log has fewer a second
+UPRIGHT = 0.999        # share of an axis along z from which on a joint is a swing
 ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
 ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
@@ -79,7 +82,7 @@ def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> li
     signals = []
     for i, name in enumerate(names):
         kind, owner = name.split('/')
-        unit, scale = unit_and_scale(estimate.machine, name)
+        unit, scale = unit_and_scale(estimate.machine.description, name)
         samples = Series(t, states.measured[:, channels.index(name)]) if name in channels else None
         true = Series(t, known[name]) if name in known else None
         estimated = Series(t, states.mean[:, i], np.sqrt(np.maximum(states.variance[:, i], 0.0)))
@@ -100,7 +103,7 @@ def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.n
 def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
     value, stddev, result = estimate.states.innovation, estimate.states.innovation_stddev, []
     for i, channel in enumerate(estimate.last.state.channels):
-        unit, scale = unit_and_scale(estimate.machine, channel, difference=True)
+        unit, scale = unit_and_scale(estimate.machine.description, channel, difference=True)
         result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
     return result
 
@@ -141,7 +144,63 @@ def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
         error = estimate.states.mean[:, names.index(name)] - true
         error = error[(t > 1.0) & np.isfinite(error)]
         if error.size:
-            unit, scale = unit_and_scale(estimate.machine, name, difference=True)
+            unit, scale = unit_and_scale(estimate.machine.description, name, difference=True)
             rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
                          f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
     return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []
+
+
+def animation_of(estimate: Estimate, t: np.ndarray) -> Animation:
+    """Estimated and measured machine at the frames; turned with the swing, where the machine has one."""
+    machine, states, names = estimate.machine, estimate.states, estimate.last.state.channels
+    step = max(1, round(1.0 / FRAMES_PER_SECOND / max(np.median(np.diff(t)), 1e-6))) if len(t) > 1 else 1
+    step = max(step, -(-len(t) // MOST))
+    rows, count = slice(0, None, step), len(machine.coordinates)
+    channels = [f'position/{name}' for name in machine.coordinates]
+    estimated = _poses(machine, states.mean[rows, :count])
+    measured = None
+    if set(channels) <= set(names):
+        columns = [names.index(channel) for channel in channels]
+        measured = _lines(machine, _poses(machine, states.measured[rows][:, columns]))
+    captions = [_caption(mass, ObserverStatus(status)) for mass, status in zip(
+        states.mass[rows].tolist(), estimate.track.observer_status[rows].tolist())]
+    return Animation(t[rows], _lines(machine, estimated), measured, captions, _turn(machine, estimated))
+
+
+def _caption(mass: float, status: ObserverStatus) -> str:
+    """The mass, and the observer's status where it cannot be trusted."""
+    text = f'{mass:.1f} kg' if np.isfinite(mass) else 'mass not known yet'
+    return text if status is ObserverStatus.OK else f'{text} (observer {status.name.lower()})'
+
+
+def _poses(machine: Machine, coordinates: Iterable[np.ndarray]) -> list[np.ndarray | None]:
+    """All coordinates (n,) at independent ones, each from the pose before; None where missing or out of reach."""
+    q, poses = None, []
+    for z in coordinates:
+        pose = None
+        if np.isfinite(z).all():
+            try:
+                pose = q = machine.position(z, q)
+            except (PositionProblemError, SingularConfigurationError):
+                pass
+        poses.append(pose)
+    return poses
+
+
+def _lines(machine: Machine, poses: list[np.ndarray | None]) -> dict[str, np.ndarray]:
+    """Polylines (frames, k, 3) of poses; NaN where there is none."""
+    hidden = {name: np.full_like(points, np.nan) for name, points in machine.outline_at(machine.model.start.q).items()}
+    frames = [hidden if q is None else machine.outline_at(q) for q in poses]
+    return {name: np.array([frame[name] for frame in frames]) for name in hidden}
+
+
+def _turn(machine: Machine, poses: list[np.ndarray | None]) -> Turn | None:
+    """Angle of the joint about z that carries the machine on the ground; None where there is none."""
+    for name, joint in machine.description.joints.items():
+        upright = joint.axis and abs(joint.axis[-1]) > UPRIGHT and machine.description.dimension == 3
+        if joint.type == 'revolute' and upright and joint.parent.body == GROUND and name in machine.system.names:
+            place = machine.system.names.index(name)
+            angle = [np.nan if q is None else np.sign(joint.axis[-1]) * q[place] for q in poses]
+            x, y, _ = (item.value for item in machine.description.ground[joint.parent.point])
+            return Turn(np.array(angle), (x, y))
+    return None

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ...offline.log_loads import WeighedLoad
-from ...offline.weigh_bags import WeighedBags
-from ...report.chart import COLORS, Chart, Curve, Panel
-from ...report.data import Run, Table
-from ...report.text import number, percent
-from ...scale.comparison import HOUR, Comparison, largest_causes
-from ...scale.record import ZERO
-from ...scale.table import count_text, mass_text, place_text, remark_of, undone_loads
-from ...scale.uncertain import UncertainMass, combined
-from ...streams.elapsed import set_back
-from ..logs import wall_time
+from ..report.chart import COLORS, Chart, Curve, Panel
+from ..report.data import Run, Table
+from ..report.text import number, percent, wall_time
+from ..scale.comparison import HOUR, Comparison, largest_causes
+from ..scale.record import ZERO
+from ..scale.table import count_text, mass_text, place_text, remark_of, undone_loads
+from ..scale.uncertain import UncertainMass, combined
+from ..streams.elapsed import set_back
+from .log_loads import WeighedLoad
+from .weigh_bags import WeighedBags
 
 HOURS = 'time [h]'
 LARGEST = 8         # causes of the total's interval that are shown
