@@ -12,9 +12,9 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli.check import reach_warnings, warnings
 from mbse_ros.description.coordinate_units import unit_and_scale
 from mbse_ros.description.load import known_machines, load_mechanism
+from mbse_ros.doctor.described import reach_warnings, warnings
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.reach import reach_of

@@ -19,7 +19,7 @@ BENCHMARK = 'benchmark'
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor', 'convert',
             'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up', 'replay', 'demo')
 MODULES = {'import': 'import_table', 'export-c': 'export', 'simulate': 'commands.simulate',
-           'check': 'commands.check', 'demo': 'commands.demo'}
+           'demo': 'commands.demo'}
 FUNCTIONS = {'import': 'import_command'}
 SETTINGS: dict[str, dict[str, Any]] = {
     'up': {'context_settings': {'allow_extra_args': True, 'ignore_unknown_options': True}}}

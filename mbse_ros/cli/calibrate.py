@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse calibrate`` and its options."""
+"""``mbse calibrate``: numbers of a machine's file by its bags, and the procedure that gives the bags."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import SettingError
 from .arguments import Cluster, Jobs, Json, OfMachine, Sources, machine_name, refuse_options, sources_of
 
 
@@ -41,15 +44,54 @@ def calibrate(
     determine, and which motion would help; the file's deviations are the prior.
     """
     if plan is not None:
-        from .machines.calibrate_plan import plan_command
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
                                 'cluster': cluster, 'force': force or None})
-        plan_command(plan, free or [], json_)
+        _plan(plan, free or [], json_)
         return
-    from .machines.calibrate_bags import CalibrationRequest, calibrate_command
     bags = bags or []
-    calibrate_command(CalibrationRequest(bags, machine_name(machine, bags, namespace), output, payload or [],
-                                         free or [],
-                                         cross_validate, plots, namespace, sources_of(sources), jobs, force, cluster),
-                                         json_)
+    name, maps = machine_name(machine, bags, namespace), sources_of(sources)
+    from ..offline.calibration.calibrate_machine import calibrate_bags
+    from ..offline.calibration.calibration_text import calibration_json, show_calibration, write_plots
+    from ..report.files import check_file, check_folder, write_json
+    from ..studies.many import many
+    check_file(json_)
+    check_file(output, '--output', ('.yaml', '.yml'))
+    check_folder(plots)
+    if cross_validate and len(bags) < 2:
+        raise SettingError('--cross-validate', len(bags), 'two bags or more')
+    workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags')
+    found = calibrate_bags(name, bags, payload or [], free or [], namespace, maps, workers)
+    left = found.cross_validation() if cross_validate else ()
+    for line in found.warnings:
+        typer.echo(f'warning: {line}', err=True)
+    write_json(json_, calibration_json(found, left))
+    if plots is not None:
+        write_plots(found, plots)
+    written = None if found.trouble or found.unexplained and not force else output
+    if written is not None:
+        from ..description.edit import for_folder
+        from ..resources import write_whole
+        write_whole(written, for_folder(found.text, found.machine.description.file, written))
+    show_calibration(found, left, written)
+    if found.unexplained:
+        typer.echo(f'warning: {found.unexplained}', err=True)
+    if output is not None and written is None:
+        why = 'see the warning; --force writes it' if not found.trouble else (
+            f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
+        typer.echo(f'mbse: {output}: not written: {why}', err=True)
+        raise typer.Exit(1)
+
+
+def _plan(name: str, free: Sequence[str], json_file: Path | None) -> None:
+    """Print the procedure; raises DescriptionError, SettingError."""
+    from ..calibration.balance import CalibrationBalance
+    from ..calibration.plan import plan
+    from ..offline.calibration.calibrated_file import prior_machine
+    from ..offline.calibration.calibration_text import plan_json, show_plan
+    from ..report.files import check_file, write_json
+    check_file(json_file)
+    _, machine = prior_machine(name, free)
+    found = plan(CalibrationBalance(machine))
+    write_json(json_file, plan_json(machine, found))
+    show_plan(machine, name, found)

@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ..api.results.mechanism_picture import Picture
 from ..bags.bag import decode, open_bag
 from ..bags.messages import stamp_of
 from ..bags.series import RecordSeries, read_payload
 from ..bags.table import import_table
 from ..bags.topics import PAYLOAD
 from ..description.load import describe
+from ..doctor.described import warnings
 from ..dynamics.model import load_model
 from ..dynamics.motion import simulate
 from ..errors import MbseError
@@ -40,9 +42,7 @@ from ..simulation import estimator_benchmark
 from ..simulation.cycle import DURATION
 from ..simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators import write_estimator_plots
-from .check import warnings
 from .estimate import estimate as estimate_command
-from .mechanisms.mechanism_picture import Picture
 from .mechanisms.mechanism_simulate import write_motion, write_pictures
 from .simulate import simulate_bag
 

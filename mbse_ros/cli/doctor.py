@@ -111,12 +111,12 @@ def clocks() -> list[Check]:
 def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check],
               sources: str | None = None) -> Iterator[Check]:
     """The machine's file as ``mbse check`` sees it, its map, and its graph where a message went through ROS."""
+    from ..doctor.described import reach_warnings, warnings
     from ..machine import load_machine
     from ..machine.reach import reach_of
     from ..nodes.checks.ros_checks import graph_checks, source_checks
     from ..sources.machine import for_machine, section_of
     from ..sources.map import NO_MAP, load_sources
-    from .check import reach_warnings, warnings
     try:
         machine = load_machine(name)
         odd = [*warnings(machine.model), *reach_warnings(machine, reach_of(machine))]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,6 @@ from ..errors import SettingError
 from .arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
 
 if TYPE_CHECKING:
-    from ..offline.log_loads import WeighedLoad
     from ..offline.weigh_bags import WeighedBags
 
 
@@ -78,7 +77,7 @@ def loads(
         found = recorded_loads(records)
         for line in found.warnings:
             typer.echo(f'warning: {line}', err=True)
-        hand_over(found, Handed(output, json_, report, known))
+        hand_over(found, output, json_, report, known, False)
         if found.damaged and not repair:
             raise typer.Exit(1)
         return
@@ -94,7 +93,7 @@ def loads(
         typer.echo(f'warning: {line}', err=True)
     for line in found.overloads:
         typer.echo(f'overload: {line}', err=True)
-    hand_over(found, Handed(output, json_, report, known, len(bags) > 1))
+    hand_over(found, output, json_, report, known, len(bags) > 1)
 
 
 def repair_records(path: Path) -> None:
@@ -108,74 +107,31 @@ def repair_records(path: Path) -> None:
     typer.echo(f'{output}: {kept}, {gone}' if found.damages else f'{path}: {kept}, there is nothing to repair')
 
 
-class Handed(NamedTuple):
-    """What was asked for: table, JSON, report, what is ``known``; whether there are ``several`` bags."""
-
-    output: Path | None = None
-    json_file: Path | None = None
-    report: Path | None = None
-    known: str | None = None
-    several: bool = False
-
-
-def hand_over(found: WeighedBags, asked: Handed) -> None:
-    """Write what was asked for, and print."""
+def hand_over(found: WeighedBags, output: Path | None, json_file: Path | None, report: Path | None, known: str | None,
+              several: bool) -> None:
+    """Write what was asked for, and print; ``several`` bags have a column of their names."""
+    from ..offline.log_loads import CELLS
     from ..report.files import write_json
+    from ..report.sections import print_table, wide_console
     from ..scale.export import Equipment, write_loads
+    from ..scale.table import undone_loads
     comparison = None
-    if asked.known is not None:
+    if known is not None:
         from ..offline.known_masses import compared
         from ..scale.comparison import compare
-        comparison = compare(compared(asked.known, found, counted_loads(found)))
-    if asked.output is not None:
-        write_loads(found.records, asked.output, Equipment(found.machine))
-    write_json(asked.json_file, as_json(found) | ({} if comparison is None else {'comparison': comparison.values}))
-    if asked.report is not None:
+        comparison = compare(compared(known, found))
+    if output is not None:
+        write_loads(found.records, output, Equipment(found.machine))
+    write_json(json_file, found.to_json() | ({} if comparison is None else {'comparison': comparison.values}))
+    if report is not None:
         from ..offline.loads_report import loads_report
         from ..report.writer import write_report
-        typer.echo(f'report: {write_report(loads_report(found, counted_loads(found), comparison), asked.report)}')
-    show(found, asked.several)
+        typer.echo(f'report: {write_report(loads_report(found, comparison), report)}')
+    undone = undone_loads(found.records)
+    rows = [[*([Path(load.bag).resolve().name] if several else []), *load.cells(undone)] for load in found.loads]
+    if rows:
+        print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), *CELLS], rows)
+    for line in found.summary():
+        typer.echo(line)
     for name, words in (comparison.facts if comparison is not None else {}).items():
         typer.echo(f'{name}: {words}')
-
-
-def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
-    """The loads that count, in their order; the first is load 1."""
-    from ..scale.table import undone_loads
-    undone = undone_loads(found.records)
-    return [load for load in found.loads if load.record.counts and load.record.number not in undone]
-
-
-def as_json(found: WeighedBags) -> dict[str, Any]:
-    """Loads and total, kg, s."""
-    total, book = found.book.all.mass, found.book
-    trucks = {name: {'loads': tally.count, 'untrusted': tally.untrusted, 'total': tally.mass.value,
-                     'total_interval': list(tally.mass.interval)} for name, tally in book.trucks.items()}
-    from ..scale.table import undone_loads
-    undone = undone_loads(found.records)
-    return {'loads': [load.values(load.record.number in undone) for load in found.loads], 'total': total.value,
-            'total_interval': list(total.interval), 'count': book.all.count, 'untrusted': book.all.untrusted,
-            'trucks': trucks, 'overloads': list(found.overloads), 'held_s': dict(found.held)}
-
-
-def show(found: WeighedBags, several: bool) -> None:
-    """Table of the loads, totals by truck, and of all."""
-    from ..report.sections import print_table, wide_console
-    from ..report.text import wall_time
-    from ..scale.table import count_text, mass_text, place_text, remark_of, undone_loads
-    undone = undone_loads(found.records)
-    rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
-             wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),
-             load.record.data['truck'], place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
-             remark_of(load.record, undone)] for load in found.loads]
-    if rows:
-        print_table(wide_console(), f'{found.machine}: loads', [
-            *(['bag'] if several else []), 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped',
-            ''], rows)
-    for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
-        typer.echo(f'{name}: {count_text(tally)}, {mass_text(tally.mass)} kg')
-    total = found.book.all
-    typer.echo(f'{count_text(total)} in {found.seconds:.1f} s, total {mass_text(total.mass)} kg' if total.count
-               else f'no load in {found.seconds:.1f} s')
-    for why in dict.fromkeys(load.record.data.get('why', '') for load in found.loads):
-        typer.echo(f'not trusted: {why}') if why else None

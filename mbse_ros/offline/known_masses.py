@@ -23,8 +23,9 @@ EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV tabl
 Weighed = tuple[UncertainMass, int]      # and the stamp, ns
 
 
-def compared(text: str, found: WeighedBags, counted: Sequence[WeighedLoad]) -> list[Compared]:
-    """What was weighed against what is known; ``counted``: the loads that count. Raises SettingError."""
+def compared(text: str, found: WeighedBags) -> list[Compared]:
+    """What was weighed of the loads that count against what is known; raises SettingError."""
+    counted = found.counted
     if not counted:
         raise SettingError(OPTION, text, 'loads to compare: none counts')
     known = _mass(text)

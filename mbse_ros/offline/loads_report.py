@@ -13,18 +13,19 @@ from ..report.data import Run, Table
 from ..report.text import number, percent, wall_time
 from ..scale.comparison import HOUR, Comparison, largest_causes
 from ..scale.record import ZERO
-from ..scale.table import count_text, mass_text, place_text, remark_of, undone_loads
+from ..scale.table import count_text, mass_text, undone_loads
 from ..scale.uncertain import UncertainMass, combined
 from ..streams.elapsed import set_back
-from .log_loads import WeighedLoad
+from .log_loads import CELLS, WeighedLoad
 from .weigh_bags import WeighedBags
 
 HOURS = 'time [h]'
 LARGEST = 8         # causes of the total's interval that are shown
 
 
-def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comparison | None) -> Run:
+def loads_report(found: WeighedBags, comparison: Comparison | None) -> Run:
     """All that the page shows; times in hours from the start of the first load."""
+    counted = found.counted
     begin = found.loads[0].record.data['start_ns'] if found.loads else 0
     total = combined((1.0, load.record.mass) for load in counted)
     charts: list[Chart | None] = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
@@ -121,13 +122,8 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
 def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: UncertainMass, comparison: Comparison | None
             ) -> list[Table]:
     undone, numbers = undone_loads(found.records), {id(load): str(k) for k, load in enumerate(counted, 1)}
-    tables = [Table('Loads', (
-        'load', 'bag', 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped', ''), [
-        (numbers.get(id(load), '–'), Path(load.bag).resolve().name, f'{load.start:.1f}', f'{load.end:.1f}',
-         wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),
-         load.record.data['truck'], place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
-         remark_of(load.record, undone))
-        for load in found.loads])]
+    tables = [Table('Loads', ('load', 'bag', *CELLS), [
+        (numbers.get(id(load), '–'), Path(load.bag).resolve().name, *load.cells(undone)) for load in found.loads])]
     if comparison is not None:
         tables.append(Table('Against known masses', (
             '', 'weighed, kg', 'known, kg', 'error, kg', 'error, %', 'interval'), [

@@ -10,9 +10,11 @@ from typing import Any
 from ..report.text import wall_time
 from ..scale.record import LOAD, Record
 from ..scale.stage import ScaleStage
-from ..scale.table import UNDONE, iso_time, mass_text, remark_of
+from ..scale.table import UNDONE, iso_time, mass_text, place_text, remark_of
 from ..streams.elapsed import Elapsed
 from ..streams.pipeline import Output
+
+CELLS = ('from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped', '')
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,13 @@ class WeighedLoad:
         return ', '.join(filter(None, [
             f'{self.start:.1f} to {self.end:.1f} s', f'{mass_text(self.record.mass)} kg',
             remark_of(self.record, set()), wall_time(self.record.data['start_ns'], self.record.data['end_ns'])]))
+
+    def cells(self, undone: set[int]) -> list[str]:
+        """The load as a row of a table with the columns CELLS; ``undone``: numbers of the records that are."""
+        data = self.record.data
+        return [f'{self.start:.1f}', f'{self.end:.1f}', wall_time(data['start_ns'], data['end_ns']),
+                mass_text(self.record.mass), data['truck'], place_text(data['taken']), place_text(data['dropped']),
+                remark_of(self.record, undone)]
 
     def values(self, undone: bool = False) -> dict[str, Any]:
         """All of it as JSON has it, kg, s; ``undone`` by the operator."""

@@ -21,6 +21,7 @@ from ..scale.record_file import read_records
 from ..scale.scale_file import BARE, Overload, ScaleFile
 from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
+from ..scale.table import count_text, mass_text, undone_loads
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.elapsed import set_back
@@ -53,6 +54,31 @@ class WeighedBags:
     seconds: float
     damaged: bool = False
     held: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> list[WeighedLoad]:
+        """The loads that count, in their order; the first is load 1."""
+        undone = undone_loads(self.records)
+        return [load for load in self.loads if load.record.counts and load.record.number not in undone]
+
+    def to_json(self) -> dict[str, Any]:
+        """Loads and total, kg, s."""
+        total, undone = self.book.all, undone_loads(self.records)
+        trucks = {name: {'loads': tally.count, 'untrusted': tally.untrusted, 'total': tally.mass.value,
+                         'total_interval': list(tally.mass.interval)} for name, tally in self.book.trucks.items()}
+        return {'loads': [load.values(load.record.number in undone) for load in self.loads], 'total': total.mass.value,
+                'total_interval': list(total.mass.interval), 'count': total.count, 'untrusted': total.untrusted,
+                'trucks': trucks, 'overloads': list(self.overloads), 'held_s': dict(self.held)}
+
+    def summary(self) -> list[str]:
+        """Totals by truck and of all, and why loads are not trusted."""
+        lines = [f'{name}: {count_text(tally)}, {mass_text(tally.mass)} kg'
+                 for name, tally in (self.book.trucks.items() if len(self.book.trucks) > 1 else ())]
+        total = self.book.all
+        lines.append(f'{count_text(total)} in {self.seconds:.1f} s, total {mass_text(total.mass)} kg' if total.count
+                     else f'no load in {self.seconds:.1f} s')
+        reasons = dict.fromkeys(load.record.data.get('why', '') for load in self.loads)
+        return [*lines, *(f'not trusted: {why}' for why in reasons if why)]
 
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),

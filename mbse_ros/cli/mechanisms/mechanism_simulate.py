@@ -139,9 +139,9 @@ def input_unit(model: Model, name: str) -> str:
 
 def write_pictures(model: Model, motion: Motion, output: Path) -> None:
     """Plots of coordinates, energy and constraints, and the animation."""
+    from ...api.results.mechanism_picture import Picture
     from ...report.linkage_drawing import write_animation  # here: slow to import
     from ...report.plots import write_plots
-    from .mechanism_picture import Picture
     write_plots(_coordinates(model, motion), output / 'coordinates.png')
     t = motion.t
     energies = Panel('Energy', 'J', [

@@ -1,80 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse calibrate``: the numbers of a machine's file by its bags; tables and plots of what the forces lack."""
+"""What a calibration found, and the procedure for its bags, as tables, JSON and plots of what the forces lack."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
-from ...description.edit import for_folder
-from ...errors import SettingError
-from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags, forces
+from ...calibration.identifiability import LEARNT
+from ...calibration.plan import CandidateMotion, Plan
+from ...machine import Machine
 from ...report.chart import COLORS, Chart, Curve, Panel
-from ...report.files import check_file, check_folder, write_json
 from ...report.png import write_png
 from ...report.sections import print_table, wide_console
 from ...report.text import number
-from ...resources import write_whole
-from ...sources.map import SourceMap
-from ...studies.many import many
+from .calibrate_machine import Calibration, LeftOut, forces
+
+AROUND = 0.06       # of the stroke, from which a pose is approached, at 5 % of the stroke a second
+STEPS = '''\
+1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
+2. Record one bag, `empty`: all channels of the machine. Go to each pose below; there move one cylinder after the other
+   slowly (about {slow}) {around} out through the pose and back in again, so that each is approached from below
+   and from above, at steady speed for 1 s or more each way. Leave out what cannot be reached safely.
+3. In the same bag sweep each cylinder once over its stroke, slowly, out and in, from where the table says.
+4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
+   in the same way.
+5. mbse calibrate empty load --payload load={load:g} --machine {machine} -o {name}_calibrated.yaml --cross-validate
+6. Weigh the known load once more with the new file, in a pose that was not among them: it must be within its interval.
+'''
 
 
-@dataclass(frozen=True)
-class CalibrationRequest:
-    """What to calibrate, by which bags, and what to write."""
-
-    bags: Sequence[Path]
-    machine: str
-    output: Path | None = None
-    payloads: Sequence[str] = ()
-    free: Sequence[str] = ()
-    cross_validate: bool = False
-    plots: Path | None = None
-    namespace: str | None = None
-    sources: SourceMap | None = None
-    jobs: int = 1
-    force: bool = False
-    cluster: str | None = None
-
-
-def calibrate_command(request: CalibrationRequest, json_file: Path | None) -> None:
-    """Calibrate, write, print; raises SettingError, BagError, DescriptionError."""
-    check_file(json_file)
-    check_file(request.output, '--output', ('.yaml', '.yml'))
-    check_folder(request.plots)
-    if request.cross_validate and len(request.bags) < 2:
-        raise SettingError('--cross-validate', len(request.bags), 'two bags or more')
-    by = None if request.jobs == 1 and request.cluster is None else partial(
-        many, jobs=request.jobs, cluster=request.cluster, what='bags')
-    found = calibrate_bags(request.machine, request.bags, request.payloads, request.free, request.namespace,
-                           request.sources, by)
-    left = found.cross_validation() if request.cross_validate else ()
-    for line in found.warnings:
-        typer.echo(f'warning: {line}', err=True)
-    write_json(json_file, as_json(found, left))
-    if request.plots is not None:
-        write_plots(found, request.plots)
-    output = None if found.trouble or found.unexplained and not request.force else request.output
-    if output is not None:
-        write_whole(output, for_folder(found.text, found.machine.description.file, output))
-    show(found, left, output)
-    if found.unexplained:
-        typer.echo(f'warning: {found.unexplained}', err=True)
-    if request.output is not None and output is None:
-        why = 'see the warning; --force writes it' if not found.trouble else (
-            f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
-        typer.echo(f'mbse: {request.output}: not written: {why}', err=True)
-        raise typer.Exit(1)
-
-
-def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
+def calibration_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
     """The result; SI, forces in N at the pistons."""
     result = {
         'machine': found.machine.name,
@@ -88,7 +48,7 @@ def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
     return {**result, 'cross_validation': [asdict(item) for item in left]} if left else result
 
 
-def show(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> None:
+def show_calibration(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> None:
     """Numbers, residuals, what the bags do not tell, what would help."""
     console = wide_console()
     rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
@@ -153,3 +113,38 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     curves = (Curve('before', x[order], before[order], COLORS['measured'], 'dots'),
               Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
     return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
+
+
+def show_plan(machine: Machine, name: str, found: Plan) -> None:
+    """Steps, poses, and what they tell."""
+    console, stroke = wide_console(), machine.stroke[:, 1] - machine.stroke[:, 0]
+    slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
+    around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
+    console.print(f'Calibration of {machine.name}', markup=False)
+    steps = STEPS.format(slow=slow, around=around, load=found.load, machine=name, name=machine.name)
+    console.print(steps, markup=False, highlight=False, soft_wrap=True)
+    rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
+    rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
+    rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
+    print_table(console, 'positions of the pistons, mm', ['', *machine.cylinders], rows)
+    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not determined by this procedure']
+            for key, before, after in zip(found.keys, found.before, found.after)]
+    print_table(console, 'standard deviations, as in the file and as after the procedure, SI',
+                ['number', 'before', 'after', ''], rows)
+
+
+def _places(item: CandidateMotion) -> list[str]:
+    return [f'{1e3 * place:.0f}' for place in item.pistons]
+
+
+def plan_json(machine: Machine, found: Plan) -> dict[str, Any]:
+    """The same."""
+    def pose(item: CandidateMotion) -> dict[str, Any]:
+        return {'pistons': dict(zip(machine.cylinders, np.round(item.pistons, 4).tolist())),
+                'coordinates': dict(zip(machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
+                'load': item.load}
+
+    return {'machine': machine.name, 'poses': [pose(item) for item in found.poses],
+            'sweeps': [pose(item) for item in found.sweeps], 'loaded': [pose(item) for item in found.loaded],
+            'load': found.load, 'parameters': [{'key': key, 'stddev_before': before, 'stddev_after': after}
+                                               for key, before, after in zip(found.keys, found.before, found.after)]}

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was understood of the file of a machine or a mechanism, what follows from it, what is odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..description.coordinate_units import shown, unit_of
+from ..description.tables import Section, TableRow, show
+from ..dynamics.configurations import neighbours
+from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
+from ..dynamics.model import Model
+from ..dynamics.partition import alternatives, choose_independent, condition
+from ..errors import DescriptionError
+from ..estimators.observability.mass_accuracy import mass_accuracy
+from ..machine import Machine
+from ..machine.channels import Channel
+from ..machine.equations import missing_pressures, why_unweighed
+from ..machine.reach import BEYOND, Reach, misfits
+from ..sources.machine import for_machine, section_of
+from ..sources.path import path_text
+
+_UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
+BADLY = 50.0           # condition of the independent coordinates from which others are proposed
+FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
+_LONGEST = 40          # coordinates of the start that are listed
+
+
+def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
+    """Settings of a machine that its file contradicts; raises SettingError for those that nothing has."""
+    from ..graph.machines.machine_settings import MachineGraphSettings  # here, as all below: few checks need them
+    from ..offline.bag import TUNING, parse_tuning
+    from ..payload.gates import too_slow
+    from ..scale.scale_settings import ScaleSettings
+    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings})
+    if machine.description.payload is None or not machine.weighing:
+        return
+    for room in ('payload', 'graph'):
+        yield from filter(None, [too_slow(machine, f'{room}.min_speed', tuning[room].min_speed)])
+        margin = tuning[room].stroke_margin
+        short = [name for name, (low, high) in zip(machine.cylinders, machine.stroke) if 2.0 * margin >= high - low]
+        if short:
+            yield (f'{room}.stroke_margin: {margin:g} m at each end leaves nothing of the stroke of {", ".join(short)} '
+                   f'({machine.description.file}): it never weighs')
+    largest, least = machine.payload_data.limits[1], tuning['scale'].least_load
+    if least >= largest:
+        yield (f'scale.least_load: {least:g} kg is not below {largest:g} kg ({machine.description.file}: '
+               'payload.limits): no load counts')
+
+
+def try_filter(model: Model, words: Sequence[str]) -> None:
+    """Raises SettingError where no filter of a mechanism works with these settings."""
+    from ..offline.linkage import linkage_settings  # here: few checks need filters
+    from ..streams.linkage.stage import LinkageStage
+    LinkageStage(model, linkage_settings(words), backend='vm')
+
+
+def machine_section(machine: Machine) -> Section:
+    """Independent coordinates with their ranges, and what moves them."""
+    rows = []
+    for k, (name, (low, high)) in enumerate(zip(machine.coordinates, machine.range)):
+        unit = unit_of(machine.description, name)
+        moved = 'moved by cylinders' if k in machine.actuated else 'moved by no cylinder'
+        rows.append(TableRow(name, f'{show(low, unit)} to {show(high, unit)}', moved))
+    return Section('coordinates of the state', tuple(rows))
+
+
+def channel_section(machine: Machine) -> Section:
+    """Channels of the sensors, as bags and topics have them, and the commands that the observer needs."""
+    return Section('channels and commands', (
+        *(TableRow(channel.name, f'sensor {channel.sensor.name}', _noise(machine, channel))
+          for channel in machine.all_channels),
+        *(TableRow(name, 'command, V') for name in machine.commands),
+        *(TableRow(f'command/{name}', 'not needed', 'kind unknown: its flows are estimated')
+          for name in machine.unknown_valves)))
+
+
+def source_sections(machine: Machine) -> list[Section]:
+    """Where the channels come from, where the file says so; raises DescriptionError for a section that cannot be
+    used."""
+    section = section_of(machine)
+    found = [] if section is None else for_machine(section, machine).sources
+    rows = [TableRow(source.channel, f'{path_text(source.path)} of {source.topic}', f'stamp: {source.stamp}')
+            for source in found]
+    return [Section('sources', tuple(rows))] if rows else []
+
+
+def reach_section(machine: Machine, reach: Iterable[Reach]) -> Section:
+    """What each cylinder moves over its stroke."""
+    strokes = dict(zip(machine.cylinders, machine.stroke))
+    return Section('reach, one cylinder at a time', tuple(
+        TableRow(item.cylinder, f'{show(strokes[item.cylinder][0], "m")} to {show(strokes[item.cylinder][1], "m")}',
+                 ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach))
+
+
+def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
+    """Joints that the cylinders move beyond their limits, or there and back; raises DescriptionError for one that is
+    beyond over half of its way: the loop is closed on its other branch, or zero or sense of the joint are others."""
+    for item in misfits(machine, reach):
+        unit = unit_of(machine.description, item.joint)
+        way = f'{show(float(item.way[0]), unit)} to {show(float(item.way[-1]), unit)}'
+        if item.back > BEYOND:
+            far = max(item.way, key=lambda value: abs(value - item.way[0]) + abs(value - item.way[-1]))
+            way += f' by {show(float(far), unit)}'
+        limits = f'within {show(item.limits[0], unit)} to {show(item.limits[1], unit)}, the limits of the joint'
+        advice = (f'from the closed to the extended cylinder {item.cylinder}, {limits}: the loop is closed on its '
+                  'other branch (a `start` of a joint of the loop chooses it), or zero, sense or limits of the joint, '
+                  'or the stroke, are others')
+        if item.inside < 0.5:
+            raise DescriptionError(machine.description.file, f'joints.{item.joint}', way, advice)
+        yield f'joints.{item.joint}: {way}, expected a way ' + advice
+
+
+def weighing_section(machine: Machine) -> Section:
+    """Which equations of the force balance weigh a load, and to how many kg; what the others lack."""
+    unweighed = why_unweighed(machine)
+    if unweighed:
+        return Section('weighing', (TableRow('nothing weighs', unweighed),))
+    found = mass_accuracy(machine)
+    rows = [TableRow(name, f'+- {kg:.3g} kg',
+                     '95 %, in a usual pose, by the errors that the file states or this package '
+                     'assumes') for name, kg in found.each.items()]
+    rows += [TableRow('all together', f'+- {found.all:.3g} kg')] * (len(rows) > 1)
+    rows += [TableRow(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
+             for name, volumes in missing_pressures(machine).items()]
+    return Section('weighing, by the equation of each cylinder', tuple(rows))
+
+
+def _noise(machine: Machine, channel: Channel) -> str:
+    sensor = channel.sensor
+    unit = _UNITS.get(channel.kind) or (unit_of(machine.description, sensor.coordinate) if sensor.coordinate else
+                                        'm' if sensor.kind == 'distance' else 'rad')
+    return f'1 sigma {show(float(f"{sensor.noise:.3g}"), unit + "/s" * (channel.kind == "velocity"))}'
+
+
+def _moved(machine: Machine, moved: dict[str, tuple[float, float]]) -> Iterable[str]:
+    for name, (low, high) in moved.items():
+        unit = unit_of(machine.description, name)
+        yield f'{name} {show(low, unit)} to {show(high, unit)}'
+
+
+def equation_section(model: Model, coordinates: str) -> Section:
+    """Counts of coordinates and constraints, and what was chosen."""
+    count, g = len(model.names), model.degrees_of_freedom
+    kind = coordinates.replace('_', '-') + ' coordinates'
+    rows = [TableRow('coordinates', str(count), kind),
+            TableRow('constraints', str(len(model.rows)),
+                     f'{len(model.active)} that count' if model.redundant else 'none redundant'),
+            TableRow('degrees of freedom', str(g), 'moved by drivers alone' if g == 0 and model.system.driven else ''),
+            TableRow('independent coordinates', ', '.join(model.independent) or 'none',
+                     f'condition {_condition(model):.3g} at the start (1 is best)' if g else '')]
+    rows += [TableRow('inputs', ', '.join(model.inputs))] if model.inputs else []
+    rows += [TableRow('redundant constraint', item.name, f'implied by {", ".join(item.depends_on)}' if item.depends_on
+                      else 'always true') for item in _redundant(model)]
+    return Section('equations of motion', tuple(rows))
+
+
+def start_section(model: Model) -> Section:
+    """The assembled start: named coordinates first."""
+    start, d = model.start, model.description
+    named = [name for name in model.names if name in d.coordinates]
+    others = [name for name in model.names if name not in d.coordinates]
+    listed = (named + others)[:_LONGEST]
+    rows = [_value(model, name, start.q, start.qd) for name in listed]
+    if len(listed) < len(model.names):
+        rows.append(TableRow('...', f'{len(model.names) - len(listed)} more'))
+    energy = model.energy(start.q, start.qd)
+    rows.append(TableRow('energy', f'{energy.total:.7g} J', f'kinetic {energy.kinetic:.7g} J, potential '
+                                                       f'{energy.potential:.7g} J'))
+    return Section('assembled start', tuple(rows))
+
+
+def _value(model: Model, name: str, q: np.ndarray, qd: np.ndarray) -> TableRow:
+    i, unit = model.names.index(name), unit_of(model.description, name)
+    moving = abs(qd[i]) > 1e-12
+    return TableRow(name, shown(q[i], unit), f'moving at {qd[i]:.7g} {unit or 1}/s' if moving else '')
+
+
+def warnings(model: Model) -> Iterable[str]:
+    """What is odd about a model that can be built."""
+    if not model.degrees_of_freedom and not model.system.driven:
+        yield 'nothing can move: no degree of freedom is left, and there is no driver'
+    for item in _redundant(model) if not model.description.cylinders else ():     # a machine's table has them
+        yield (f'constraint {item}: the motion is determined, the reactions in the joints concerned are not')
+    yield from _dead_point(model)
+    yield from _guess(model)
+    yield from _beyond(model)
+
+
+def _dead_point(model: Model) -> Iterable[str]:
+    """Independent coordinates that hardly determine the motion, and those that would do better."""
+    if not model.degrees_of_freedom:
+        return
+    J = model.residual(model.start.q)[1][model.active]
+    worst = _condition(model)
+    if worst < BADLY:
+        return
+    best = choose_independent(J)
+    better = [choice for choice in alternatives(J, model.z) if condition(J, choice) < worst / 2] or [best]
+    texts = [f'{", ".join(model.names[i] for i in choice)} (condition {condition(J, choice):.3g})'
+             for choice in better]
+    yield (f'the start is near a dead point: the motion is hardly determined by {", ".join(model.independent)} '
+           f'(condition {worst:.3g}); better here: {"; or ".join(texts)}')
+
+
+def _guess(model: Model) -> Iterable[str]:
+    """Coordinates that the assembly moved far, though none that the file gives asked for it."""
+    moved = np.abs(model.start.q - model.system.start)
+    given = model.description.initial.position
+    far = [(size, name) for size, name in zip(moved, model.names) if size > FAR]
+    if far and not any(name in given for _, name in far):
+        size, name = max(far)
+        yield (f'the guess of the start was moved to close the loops: {len(far)} of {len(model.names)} coordinates by '
+               f'more than {FAR:g}, most {name} by {shown(size, unit_of(model.description, name))}; look at the '
+               'drawing (--draw) whether it is the branch you mean')
+
+
+def _beyond(model: Model) -> Iterable[str]:
+    """Joints that start outside their limits."""
+    start = dict(zip(model.names, model.start.q))
+    for name, joint in model.description.joints.items():
+        if joint.limits is not None and name in start and not (
+                joint.limits[0] - FAR <= start[name] <= joint.limits[1] + FAR):
+            unit = 'rad' if joint.type == 'revolute' else 'm'
+            yield (f'joints.{name}: starts at {show(float(start[name]), unit)}, outside its limits, '
+                   f'{show(joint.limits[0], unit)} to {show(joint.limits[1], unit)}')
+
+
+def _condition(model: Model) -> float:
+    return condition(model.residual(model.start.q)[1][model.active], model.z)
+
+
+def _redundant(model: Model) -> list[RedundantRow]:
+    if not model.redundant:
+        return []
+    samples = np.array([model.residual(q)[1] for q in neighbours(model.residual, model.start.q)])
+    return redundant_rows(samples, model.rows)
