@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from core_support import crane
 
-from mbse_ros.offline.checks.channel_series import Means
-from mbse_ros.offline.checks.command_rules import command_findings
+from mbse_ros.offline.checks.channel_series import Means, Series
+from mbse_ros.offline.checks.command_rules import command_findings, seldom_findings
 
 COMMAND, STROKE = 'command/lift_valve', 'position/lift'
 LIMIT = 10.0            # V, of the file
@@ -83,3 +83,38 @@ def test_a_piston_that_moves_while_its_valve_is_closed(inside: list[object], out
 def test_a_command_in_another_unit(count: int, command: float, is_found: bool) -> None:
     """1.5 times the limit, for 0.3 s."""
     assert found(0.0, first(count, command)) == [('range', (COMMAND,))] * is_found
+
+
+def ramps(every: float, volts: float, steps: int, ramps_: int = 3, sent: float = 0.0) -> Series:
+    """A command that goes up by so many volts each so many s, a few times, and back at once after a second; messages
+    come as often, or each ``sent`` s."""
+    one = [*(k * volts for k in range(1, steps + 1)), *[0.0] * round(1.0 / every)]
+    values, t = np.tile(one, ramps_), every * np.arange(ramps_ * len(one))
+    if sent:
+        times = np.arange(0.0, t[-1], sent)
+        return Series(times, values[np.searchsorted(t, times + 1e-9, 'right') - 1])
+    return Series(t, values)
+
+
+def seldom(command: Series, sensors: float = 0.01) -> bool:
+    """Whether it is called too rare beside sensors that come each so many s."""
+    t = np.arange(0.0, 10.0, sensors)
+    found_ = seldom_findings(crane(), {COMMAND: command, **{name: Series(t, t) for name in crane().channels}})
+    assert all((item.kind, item.channels) == ('rate', (COMMAND,)) for item in found_)
+    return bool(found_)
+
+
+@pytest.mark.parametrize('inside, outside', [
+    (seldom(ramps(0.026, 1.5, 6)), seldom(ramps(0.024, 1.5, 6))),                   # 25 ms
+    (seldom(ramps(0.1, 1.5, 6), 0.039), seldom(ramps(0.1, 1.5, 6), 0.041)),         # 2.5 times the sensors' interval
+    (seldom(ramps(0.05, 1.01, 6)), seldom(ramps(0.05, 0.99, 6))),                   # 10 % of the limit
+    (seldom(ramps(0.49, 1.5, 4)), seldom(ramps(0.51, 1.5, 4))),                     # half a second: it is switched
+    (seldom(ramps(0.1, 1.5, 5, 1)), seldom(ramps(0.1, 1.5, 4, 1))),                 # three changes
+    (seldom(ramps(0.1, 1.5, 6, 3, 0.01)), seldom(ramps(0.02, 1.5, 6, 3, 0.01)))])   # sent again and again at 100 Hz
+def test_a_command_that_changes_too_rarely(inside: bool, outside: bool) -> None:
+    assert inside and not outside
+
+
+def test_a_valve_that_is_switched_has_no_ramp() -> None:
+    values = np.tile([0.0] * 20 + [8.0] * 20 + [0.0] * 20 + [-8.0] * 20, 4)
+    assert not seldom(Series(0.02 * np.arange(len(values)), values))

@@ -19,6 +19,8 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.offline.checks.channel_series import Series
 from mbse_ros.offline.checks.log_verdict import log_verdict
 from mbse_ros.offline.checks.offset_rules import offset_findings
+from mbse_ros.offline.checks.plausibility import Verdict
+from mbse_ros.offline.checks.remedies import Finding
 from mbse_ros.offline.checks.time_rules import time_findings
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Tracker
@@ -245,6 +247,47 @@ def test_a_clock_that_is_set_while_the_others_go_on(who: str, by: float) -> None
         assert not any(finding.kind == 'clock' for finding in verdict(gap, machine_of(CRANE)).findings)
     both = [(channel, stamp + round(by * 1e9) * (stamp - first > 2.6e9), value) for channel, stamp, value in log]
     assert not any(finding.kind == 'clock' for finding in verdict(both, machine_of(CRANE)).findings)
+
+
+@pytest.mark.parametrize('by', (-7200.0, 1.0, 7200.0))
+@pytest.mark.parametrize('name', ('patu655_lift', 'zx200'))
+def test_the_clock_of_the_commands_is_another(name: str, by: float) -> None:
+    """Nothing wrong was seen."""
+    log = [(c, START_NS + t + round(by * S) * c.startswith('command/'), v) for c, t, v in log_of(name)]
+    (found,) = verdict(log, machine_of(name)).findings
+    assert found.kind == 'clock' and set(found.channels) == set(machine_of(name).commands)
+
+
+@pytest.mark.parametrize('command', ('rate', 'offset'))
+def test_rare_or_late_commands_are_not_blamed_on_sensors_or_the_file(command: str, monkeypatch: pytest.MonkeyPatch
+                                                                     ) -> None:
+    """Commands at 5 Hz made an excavator's oil_bulk_modulus the most likely culprit."""
+    log, pipeline, tracker = log_of(CRANE), Pipeline(machine_of(CRANE), segment=0.1), Tracker(False)
+    for output in (*(output for sample in log for output in pipeline.add(*sample)), *pipeline.flush()):
+        tracker.add(output)
+    own = Finding(command, ('command/lift_valve',), 'seen', 'remedy')
+    monkeypatch.setattr('mbse_ros.offline.checks.log_verdict.judged', lambda *_: Verdict((own,)))
+    for blames in ('fit_lines', 'implausible_lines'):
+        monkeypatch.setattr(f'mbse_ros.offline.checks.log_verdict.{blames}', lambda *_, what=blames, **__: [what])
+    found = log_verdict(LogSamples.of(log), tracker.track(), pipeline)
+    assert found.doubts == (own.line,) and 'fit_lines' not in found.lines and own.line in found.lines
+
+
+def test_commands_whose_stamps_are_late() -> None:
+    """0.45 s; 0.2 s do not show, as a valve takes its time."""
+    frames = moved(CRANE)
+    t, position = frames['position/lift']
+    sent = np.gradient(position, t) * 40.0
+    for late, names in ((0.45, [('command/lift_valve',)]), (0.0, [])):
+        series = {c: Series(*item) for c, item in frames.items()} | {'command/lift_valve': Series(t + late, sent)}
+        assert [item.channels for item in offset_findings(series)[0]] == names
+
+
+def test_forces_that_are_not_judged_for_rare_samples() -> None:
+    """At 5 Hz the cylinders were said not to reach."""
+    log = [(c, t, v) for c, t, v in log_of(CRANE) if t // (10 * MS) % 20 == 0 or c.startswith('command/')]
+    (unchecked,) = verdict(log, machine_of(CRANE)).unchecked
+    assert 'samples at 10 Hz' in unchecked and 'position/lift' in unchecked
 
 
 def test_what_a_clock_that_is_set_explains_is_not_blamed_on_sensors_or_the_file(monkeypatch) -> None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ...machine import Machine
-from .channel_series import STEP, Means
+from .channel_series import STEP, Means, Series
 from .force_fit import EVERY, ForceFit
 from .remedies import Finding, reversed_
 
@@ -19,6 +21,9 @@ SLOW, TRAVEL = 0.015, 0.04      # of the stroke that a piston moves in that time
 UNSENT = 0.3        # share of the instants of motion in which the valve is closed
 TOO_MUCH, LASTING = 1.5, 0.3    # times that limit, and s, of a command in another unit
 PLAINLY = 1.5       # times the misfit, from which the balance of forces says which of the two it is
+SELDOM, WHOLE = 2.5, 0.025      # times the sensors' usual interval, and s, between changes of a rare command
+RAMP, ONE_WAY = 0.1, 0.5        # of its limit: changes that matter; s after one the same way, else a valve is switched
+FEWEST = 3          # such changes
 
 
 def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[str]) -> list[Finding]:
@@ -49,6 +54,31 @@ def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[
             findings.append(_against(machine, fit, means, cylinder, command, f'goes the way of its command in '
                                      f'{100 * along:.0f} % of {count} instants of motion', mended))
     return findings
+
+
+def seldom_findings(machine: Machine, series: Mapping[str, Series]) -> list[Finding]:
+    """Commands that come, or change, more rarely than sensors do while a valve opens or closes: they are held in
+    between, so that flows are wrong which no sensor measures. A valve that is switched steps from closed."""
+    intervals = [float(np.median(np.diff(series[name].t))) for name in machine.channels
+                 if name in series and series[name].t.size > FEWEST]
+    usual, found = float(np.median(intervals)) if intervals else np.inf, dict[str, tuple[float, float]]()
+    for valve in machine.modelled_valves:
+        own = series.get(name := f'command/{valve}')
+        if own is None:
+            continue
+        changes = np.flatnonzero(np.diff(own.values))
+        steps, gaps = np.diff(own.values)[changes], np.diff(own.t[changes + 1])
+        limit = _limit(machine, valve) or float(np.max(np.abs(own.values)))
+        opened = np.abs(own.values[changes[1:]]) > CLOSED * limit
+        gaps = gaps[opened & (np.abs(steps[1:]) > RAMP * limit) & (steps[1:] * steps[:-1] > 0.0) & (gaps < ONE_WAY)]
+        if gaps.size >= FEWEST and (gap := float(np.median(gaps))) > max(SELDOM * usual, WHOLE):
+            found[name] = float(np.max(np.abs(steps))) / limit, gap
+    if not found:
+        return []
+    most, gap = max(found.values())
+    return [Finding('rate', tuple(found), f'changes at {1 / gap:.2g} Hz, by up to {100 * most:.0f} % of its limit at '
+                    f'once, where the sensors come at {1 / usual:.3g} Hz: how the valve moves in between is not seen',
+                    'record it as often as the sensors, or do without commands (--valve unknown)')]
 
 
 def _limit(machine: Machine, valve: str) -> float:

@@ -42,12 +42,16 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
     verdict = judged(samples, machine, ages, settings)
     findings = verdict.findings
     clocks = any(finding.kind == 'clock' for finding in findings)    # then it is neither the machine nor a sensor
+    commands = [finding.line for finding in findings if finding.kind in ('rate', 'offset') and all(
+        name.startswith('command/') for name in finding.channels)]      # nor then
     doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, single=False))
+    harm = commands if doubted or unfit else []
+    doubted, unfit, clocks = ([], [], True) if commands else (doubted, unfit, clocks)
     lines = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
              *state_lines(track), *([] if clocks else fit_lines(track)), *doubted, *mass_lines(track, machine),
              *(finding.line for finding in findings), *verdict.notes]
-    return LogVerdict(tuple(lines), (*(finding.line for finding in findings if finding.kind not in COPES),
-                                    *unfit, *doubted))
+    doubts = *(finding.line for finding in findings if finding.kind not in COPES), *harm, *unfit, *doubted
+    return LogVerdict(tuple(lines), tuple(dict.fromkeys(doubts)))
 
 
 def stage_lines(pipeline: Pipeline, used: RecordedCommands | None = None) -> list[str]:

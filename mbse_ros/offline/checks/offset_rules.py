@@ -18,7 +18,7 @@ from .channel_series import Series
 from .remedies import Finding
 from .time_rules import delayed
 
-KINDS = 'pressure', 'position'
+KINDS = 'pressure', 'position', 'command'
 SLOWEST = 0.15          # s between samples, beyond which only their interpolation changes
 STEP = 0.02             # s, of the grid
 MEAN, APART = 5, 5      # steps over which values are averaged, and over which they change
@@ -103,7 +103,7 @@ def _partners(channels: Mapping[str, Series]) -> Lags:
     least = DEVIATIONS / sqrt(length * len(starts) / INDEPENDENT)
     width = round(LONGEST / STEP)
     for one, other in combinations(channels, 2):
-        if _kind(one) == _kind(other) == 'position':
+        if _kind(one) == _kind(other) != 'pressure':
             continue            # of two drives that have nothing to do with each other
         product = np.fft.irfft(np.sum(spectra[one] * np.conj(spectra[other]), axis=0))
         scale = sqrt(power[one] * power[other])
@@ -135,10 +135,12 @@ def _blocks(channels: Mapping[str, Series], begin: float, end: float) -> list[fl
 
 def _spectrum(series: Series, t: np.ndarray, kind: str) -> np.ndarray:
     """Of how much a channel changes at instants (k,): a pressure by its rate, a position by its acceleration."""
-    values = np.convolve(np.interp(t, series.t, series.values), np.full(MEAN, 1.0 / MEAN), 'same')
+    held = series.values[np.maximum(np.searchsorted(series.t, t, 'right') - 1, 0)] if kind == 'command' else np.interp(
+        t, series.t, series.values)
+    values = np.convolve(held, np.full(MEAN, 1.0 / MEAN), 'same')
     values[:MEAN], values[-MEAN:] = values[MEAN], values[-MEAN - 1]
     ahead, behind = values[2 * APART:], values[:-2 * APART]
-    change = np.abs(ahead - behind if kind == 'pressure' else ahead - 2.0 * values[APART:-APART] + behind)
+    change = np.abs(ahead - behind if kind != 'position' else ahead - 2.0 * values[APART:-APART] + behind)
     usual = float(np.percentile(change, 75))
     change = change / (change + usual) if usual > 0.0 else 0.0 * change
     width = min(round(SLOW / STEP), len(change))

@@ -18,7 +18,7 @@ from ...streams.ages import Ages
 from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
-from .command_rules import command_findings
+from .command_rules import command_findings, seldom_findings
 from .cylinder_rules import cylinder_findings
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
@@ -34,6 +34,7 @@ BETTER = 0.5            # times the misfit as it is
 DEEPEST = 3             # positions that may be reversed at once
 FEWEST_MASSES = 0.8     # share of the windows whose mass is out of its limits
 FAR = 0.3               # of the range of the limits
+FEWEST_MEANS = 0.9      # share of the instants that have a mean of a sensor
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     """Findings on samples of a machine's channels and commands, SI; ``ages`` on arrival, if they are known."""
     series = series_of(samples)
     rare, notes = rare_findings(series, machine)
-    times = [*_times(samples, series, ages, settings, machine), *rare]
+    times = [*_times(samples, series, ages, settings, machine), *rare, *seldom_findings(machine, series)]
     means, fit = means_of(series), ForceFit(machine)
     findings = [*huge_values(samples), *(
         finding for channel in machine.all_channels if channel.name in series
@@ -78,7 +79,7 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
         findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(fit, means, now, BAD, GOOD))
-    return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),), tuple(notes))
+    return Verdict((*times, *findings), () if now is not None else (_why(fit, means, machine),), tuple(notes))
 
 
 def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None, settings: InterpolationSettings,
@@ -196,10 +197,14 @@ def _mass_findings(machine: Machine, now: Fit) -> list[Finding]:
                     f'{high:g} kg', 'another machine, or look at scaling and zeros of pressures and positions')]
 
 
-def _why(fit: ForceFit, series: Mapping[str, Series], machine: Machine) -> str:
+def _why(fit: ForceFit, means: Means, machine: Machine) -> str:
     """Why the balance of forces cannot be judged."""
-    if any(channel not in series for channel in machine.channels):
+    if any(channel not in means.values for channel in machine.channels):
         return 'the balance of forces, which needs samples of all positions and pressures'
     if fit.unmeasured:
         return f'the balance of forces, as no sensor measures {", ".join(fit.unmeasured)} itself'
+    least = FEWEST_MEANS * len(means.t)
+    few = [name for name in machine.channels if np.isfinite(means.values[name]).sum() < least]
+    if few:
+        return f'the balance of forces, which needs samples at 10 Hz and of one time: too few of {", ".join(few)}'
     return 'the balance of forces: the cylinders do not reach the positions, or there are too few samples'

@@ -68,11 +68,10 @@ def time_findings(samples: LogSamples, settings: InterpolationSettings = Interpo
             sound.append(_Stamps(name, samples[name].stamps))
     leapt = set_findings({item.name: item.stamps for item in sound})
     told = {name for finding in leapt for name in finding.channels}
-    sensors = [item for item in sound if not (item.name.startswith('command/') or item.name in told)]
-    apart = _apart(sensors) if not leapt else []
+    apart = _apart([item for item in sound if item.name not in told]) if not leapt else []
     found += [*leapt, *apart]
     strange = {name for finding in apart for name in finding.channels}
-    sensors = [item for item in sensors if item.name not in strange]
+    sensors = [item for item in sound if not item.name.startswith('command/') and item.name not in told | strange]
     rates = {item.name: _rate(item, settings) for item in sensors}
     found += [finding for findings in rates.values() for finding in findings]
     found += _silences([item for item in sensors if not rates[item.name]], settings.max_gap)
