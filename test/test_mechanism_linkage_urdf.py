@@ -316,6 +316,16 @@ def test_limits_are_the_range_of_a_joint(tmp_path, version, limit, limits):
     assert any('shoulder' in names for about, names in robot.remarks.items() if 'range' in about) == (limits is None)
 
 
+@pytest.mark.parametrize('joint, old, new, about', [
+    ('shoulder', '-1" upper="2', '-90" upper="45', 'limits of many'), ('shoulder', '-1" upper="2', '-6" upper="6', ''),
+    ('lift', '0.2" upper="0.6', '0" upper="500', 'limits of many'), ('lift', 'limit', 'safety_controller', 'soft'),
+    ('shoulder', '<limit lower="-1" upper="2" effort="9" velocity="1"/>', '', 'joints without a range')])
+def test_what_a_limit_loses_or_looks_like_is_said(tmp_path, joint, old, new, about):
+    found = read(ARM.replace(old, new), tmp_path).remarks
+    said = [text for text in found if joint in found[text].split(', ') and 'velocity' not in text]
+    assert any(text.startswith(about) for text in said) if about else not said
+
+
 def test_a_quaternion_of_version_1_1_is_the_same_rotation(tmp_path):
     x, y, z, w = Rotation.from_euler('xyz', [0.3, 0.2, -0.1]).as_quat()
     text = changed('rpy="0.3 0.2 -0.1"', f'quat_xyzw="{x} {y} {z} {w}"').replace('<robot', '<robot version="1.1"')

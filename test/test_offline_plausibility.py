@@ -138,6 +138,17 @@ def test_a_swing_that_goes_on_between_the_windows_is_no_swing_in_degrees():
         assert outside_range(machine, name, np.degrees(values), t).endswith('speeds up to 17.2 rad/s')
 
 
+@pytest.mark.parametrize('low', [-np.pi, 0.0])
+def test_a_swing_that_does_not_count_its_turns_is_named_as_such(low):
+    """Wherever its zero is, also where the machine rests there."""
+    machine, name = machine_of('zx200'), 'position/swing_joint'
+    first = next(value for channel, _, value in log_of('zx200') if channel == name)
+    log = changed(log_of('zx200'), lambda c, v: (c, (v - first) % (2 * np.pi) + low if c == name else v))
+    finding, = verdict(log, machine).findings
+    assert (finding.kind, finding.channels) == ('step', (name,)) and 'wraps: true' in finding.remedy
+    assert 'whole turn' in finding.seen
+
+
 @pytest.mark.parametrize('fault', ['spikes', 'dropouts', 'nan', 'late', 'drift', 'gain_1.02', 'bias_200_kPa'])
 def test_what_is_no_matter_of_the_file_gives_no_advice(fault):
     """Nobody is told to swap or to multiply where a sensor drifts or is late."""

@@ -36,6 +36,7 @@ _ROBOT_IGNORED = ('material', 'transmission', 'gazebo', 'ros2_control', 'sensor'
 _LINK_IGNORED = ('visual', 'collision', 'self_collision_checking')
 _TENSOR = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')          # in the order of Body.inertia
 _ROUNDING = 1e-3                                             # of moments printed with three digits
+_WIDE = {'revolute': 20.0, 'prismatic': 30.0}                # rad and m; ranges beyond are said: degrees, mm?
 _MASS, _INERTIA = 1e7, 1e10                                  # what is larger is not in SI
 
 
@@ -112,7 +113,7 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
     light = [link for link, seat in seats.items() if seat.hung and not own[link].mass]
     return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=points[GROUND], bodies=bodies, joints=joints,
                  coordinates=coordinates, springs=springs, aliases=aliases(seats, ends),
-                 remarks=_remarks(robot, root, light, bodies, joints, parts))
+                 remarks=_remarks(robot, root, light, bodies, joints, tags, parts))
 
 
 def _check_mass(links: Mapping[str, Tag], joints: Mapping[str, Joint], totals: Mapping[str, Inertial]) -> None:
@@ -130,18 +131,24 @@ def _check_mass(links: Mapping[str, Tag], joints: Mapping[str, Joint], totals: M
 
 
 def _remarks(robot: Tag, root: str, light: list[str], bodies: Mapping[str, Body], joints: Mapping[str, Joint],
-             parts: Mapping[str, dict[str, Tag]]) -> dict[str, str]:
+             tags: Mapping[str, Tag], parts: Mapping[str, dict[str, Tag]]) -> dict[str, str]:
     """What of the file is not used, and what was assumed."""
-    bound = [name for name, joint in joints.items() if joint.type != 'fixed' and joint.limits is None
-             and 'limit' in parts[name]]
-    unused = [name for name, joint in joints.items() if joint.type != 'fixed' and 'limit' in parts[name]
+    moving = {name: joint for name, joint in joints.items() if joint.type != 'fixed'}
+    bound = [name for name, joint in moving.items() if joint.limits is None
+             and ('limit' in parts[name] or tags[name].text('type') != 'continuous')]
+    unused = [name for name in moving if 'limit' in parts[name]
               and {'velocity', 'effort'} & parts[name]['limit'].element.attrib.keys()]
+    wide = [name for name, joint in moving.items() if joint.limits is not None
+            and joint.limits[1] - joint.limits[0] > _WIDE[joint.type]]
+    soft = [name for name in moving if tags[name].element.find('safety_controller') is not None]
     found = {'root': f'{root}, fixed to the ground: what it weighs has no share in the motion',
              'names that mean nothing here, not used': _listed(sorted(robot.reading.foreign)),
              'links without mass, fixed to others': _listed(light),
              'moments of inertia without mass': _listed([name for name, body in bodies.items() if not body.mass.value
                                                          and any(item.value for item in body.inertia)]),
              'limits of velocity and effort, not used': _listed(unused),
+             'soft limits of safety controllers, not used': _listed(soft),
+             'limits of many turns or meters; URDF has rad and m, not degrees and mm': _listed(wide),
              'joints without a range: turning freely, or with limits that are missing or equal': _listed(bound)}
     return {about: text for about, text in found.items() if text}
 

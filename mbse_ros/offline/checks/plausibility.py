@@ -60,6 +60,8 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     exchanged = _exchanged(fit, means)
     means = means._replace(values=together(exchanged, means.values))
     found = suspects(machine, {name: item for name, item in series.items() if name not in stuck}, means)
+    turning = {channel for item in found.findings if item.kind == 'step' for channel in item.channels}
+    findings = [item for item in findings if item.kind not in ('noise', 'spikes') or not turning & set(item.channels)]
     findings += found.findings
     chosen = _chosen(fit, means, found.remedies)
     means = means._replace(values=together(list(chosen.values()), means.values))

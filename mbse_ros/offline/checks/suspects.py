@@ -12,7 +12,7 @@ from ...machine import Machine
 from ...machine.channels import Channel
 from .channel_series import Means, Series
 from .remedies import PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
-from .value_rules import outside_range, pressure_looks
+from .value_rules import outside_range, pressure_looks, turns
 
 REST = 0.01             # of the range of a position, 1/s
 HIGHEST = 60e6          # Pa, where the file has no supplies
@@ -37,6 +37,11 @@ def suspects(machine: Machine, series: Mapping[str, Series], means: Means) -> Su
     found, resting = Suspects(), resting_of(machine, means)
     for channel in machine.all_channels:
         if channel.name in series and channel.kind == 'position':
+            count = 0 if channel.sensor.wraps else turns(series[channel.name].values)
+            if count and channel.name.partition('/')[2] not in machine.cylinders:
+                found.findings.append(Finding('step', (channel.name,), f'steps by a whole turn, {count} times',
+                                              'it does not count its turns: write `wraps: true` at its sensor'))
+                continue
             _position(machine, channel, means, found)
         elif channel.name in series and channel.kind == 'pressure':
             _pressure(machine, channel, series[channel.name].values, means.values[channel.name], resting, found)

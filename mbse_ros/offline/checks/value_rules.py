@@ -24,6 +24,7 @@ OUTSIDE, ROOM = 0.5, 0.05       # share of the samples outside the range by so m
 BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a position is beyond its limits
 LASTING = 0.3       # s for which it is
 FAST = 3.0          # rad/s, of a joint without limits
+TURN, NEAR_TURN = 2.0 * np.pi, 0.3      # rad, and by how much a step may differ from a turn: the motion of an interval
 USUAL = 95.0        # % of its speeds: more are of turns that are counted from 0 again, or of logs put together
 
 
@@ -70,6 +71,14 @@ def _dead(values: np.ndarray, noise: float) -> bool:
     """Whether they are noise around zero, or zero."""
     negative = float(np.mean(values < 0))
     return not values.any() or 0.1 < negative < 0.9 and float(values.std()) > 0.2 * noise
+
+
+def turns(values: np.ndarray) -> int:
+    """How often an angle that stays within a turn, rad, steps by a whole one from sample to sample (n,)."""
+    there = values[np.isfinite(values)]
+    if not there.size or np.ptp(there) > TURN + NEAR_TURN:
+        return 0
+    return int(np.sum(np.abs(np.abs(np.diff(there)) - TURN) < NEAR_TURN))
 
 
 def outside_range(machine: Machine, channel: str, means: np.ndarray, t: np.ndarray) -> str:
