@@ -35,9 +35,9 @@ TESTS = {
     'streams/stages': 'streams_stages', 'streams/verdict': 'payload_load_change', 'streams/rows': 'streams_regular',
     'streams/regular': 'streams_regular', 'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
-    'streams/linkage/bounds': 'streams_linkage_watch streams_limits streams_linkage_recovery',
-    'streams/linkage/channels': 'streams_linkage_watch streams_linkage_recovery streams_machine_recovery',
-    'streams/linkage/watch': 'streams_linkage_watch streams_linkage_recovery streams_linkage',
+    'streams/bounds': 'streams_linkage_watch streams_limits streams_linkage_recovery',
+    'streams/channel_monitor': ('streams_linkage_watch streams_linkage_recovery streams_machine_recovery '
+                                'streams_linkage'),
     'streams/linkage/state_monitor': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/observed_coordinates': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/history': 'streams_linkage', 'streams/linkage/stage': 'streams_linkage',

@@ -9,12 +9,12 @@ from cli_support import START_NS, mbse, refused
 
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.sensor_series import read_sensors
+from mbse_ros.bags.sensor_topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import noisy, true_motion
-from mbse_ros.streams.linkage.sources import Sources
 
 DT = 5e-3
 SENSORS = ('encoder', 'crank_gyro', 'crank_tip')

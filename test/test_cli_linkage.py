@@ -9,11 +9,11 @@ from cli_support import mbse
 
 from mbse_ros.bags.bag import decode, open_bag
 from mbse_ros.bags.messages import header
+from mbse_ros.bags.sensor_topics import INPUTS, Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
-from mbse_ros.streams.linkage.sources import INPUTS, Sources
 
 START = 1_700_000_000_000_000_000
 SENSORS = ('encoder', 'crank_gyro', 'crank_tip')

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from machine_variants import changed
 
+from mbse_ros.streams.bounds import Bounds, within
+from mbse_ros.streams.channel_monitor import ChannelMonitor, Channels, NoiseWatch, common_step
 from mbse_ros.streams.linkage import LinkageSettings
-from mbse_ros.streams.linkage.bounds import Bounds, within
-from mbse_ros.streams.linkage.channels import Channels, common_step
-from mbse_ros.streams.linkage.watch import ChannelMonitor, NoiseWatch
 from mbse_ros.streams.stages import ObserverStage
 
 SETTINGS = LinkageSettings(coast_after=0.1, lost_after=0.5, constant_after=1.0)

@@ -12,6 +12,7 @@ import numpy as np
 from ..bags.channels import UNITS
 from ..bags.messages import header
 from ..bags.sensor_series import read_sensors
+from ..bags.sensor_topics import FLOAT64, JOINT_STATE, Sources
 from ..bags.writer import BagWriter, write_frame
 from ..dynamics.model import Model
 from ..errors import SettingError
@@ -20,7 +21,6 @@ from ..machine import Machine
 from ..offline.linkage import TRUTH
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.linkage.sources import FLOAT64, JOINT_STATE, Sources
 from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
 from .results.motion_estimate import channel_units

@@ -14,11 +14,11 @@ from ..estimators.filters.cekf_penalty import tangents
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..monitor.faults import NONE
+from ..streams.channel_monitor import MISFIT
 from ..streams.linkage.filter_states import mean_names, restarted_state, start_stddev
 from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.start import restart_pose
 from ..streams.linkage.state_monitor import Assessment, StateMonitor
-from ..streams.linkage.watch import MISFIT
 from ..streams.records import ObserverStatus
 from .results.motion_estimate import MotionEstimate
 

@@ -13,9 +13,9 @@ import numpy as np
 from ..description.model import MechanismDescription
 from ..errors import BagError, SampleError
 from ..resources import regular
-from ..streams.linkage.sources import FLOAT64, Sources
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
+from .sensor_topics import FLOAT64, Sources
 
 LONGEST = 2_000_000     # instants
 Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
@@ -36,7 +36,7 @@ def read_sensors(path: Path, description: MechanismDescription, channels: Sequen
     """Samples of a mechanism's channels (a sensor's name, or ``sensor.x`` for each of several components).
 
     CSV: a column of time, ``t`` or ``t [s]``, one for each channel, ``crank_gyro`` or ``crank_gyro [rad/s]``, SI, and
-    those of the inputs by their names, if they act. Bag: the topics of ``streams.linkage.sources`` in any namespace.
+    those of the inputs by their names, if they act. Bag: the topics of ``bags.sensor_topics`` in any namespace.
     ``dt``: the grid's; default the shortest usual time between the samples of a channel. Raises BagError, SampleError.
     """
     samples = (_from_table(path, channels, inputs) if path.suffix.lower() == '.csv'

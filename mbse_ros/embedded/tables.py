@@ -21,10 +21,10 @@ from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
+from ..streams.bounds import ROOM
+from ..streams.channel_monitor import MOVED
 from ..streams.jumps import Jumps
 from ..streams.limits import Limits
-from ..streams.linkage.bounds import ROOM
-from ..streams.linkage.channels import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -81,11 +81,11 @@ KINDS = {
         'missing', 'a sensor sends nothing', 'COASTING: the other sensors carry the state',
         'no sample, nor two at most `interpolation.max_gap`, {interpolation.max_gap} s, apart around an instant (a '
         'third of it for faster sensors); of a mechanism: none for `coast_after`, {linkage.coast_after} s, and '
-        '{streams.linkage.channels.PERIODS} of its periods', (_STATE, _LINKAGE)),
+        '{streams.channel_monitor.PERIODS} of its periods', (_STATE, _LINKAGE)),
     Fault.STUCK: Kind(
         'constant', 'a sensor sends one value while the state moves on', f'{_REFUSED} until its value changes',
         'one value for `constant_after`, {observer.constant_after} s, of a sensor with noise, or while the estimate '
-        'moves by {streams.linkage.channels.MOVED} standard deviations and steps', (_STATE, _LINKAGE), True),
+        'moves by {streams.channel_monitor.MOVED} standard deviations and steps', (_STATE, _LINKAGE), True),
     Fault.REJECTED: Kind(
         'rejected', 'samples farther from the prediction than the gate allows',
         'rejects the samples; COASTING after `doubt_after`, {observer.doubt_after} s, of a channel; loses the state '
@@ -99,19 +99,19 @@ KINDS = {
         '`fastest_joint`, {observer.fastest_joint} rad/s, by {streams.jumps.NOISE} standard deviations; one pressure '
         'of a cylinder that changes by {streams.sudden.SUDDEN} times the largest change in the {streams.sudden.SIDE} '
         'samples beside it and {streams.sudden.NOISES} standard deviations, at {streams.sudden.LONGEST} s between '
-        'samples at most; of a mechanism: a step of {streams.linkage.watch.FARTHER} times the changes around it, and '
-        '{streams.linkage.watch.NOISE} standard deviations', (_STATE, _LINKAGE), True),
+        'samples at most; of a mechanism: a step of {streams.channel_monitor.FARTHER} times the changes around it, and '
+        '{streams.channel_monitor.NOISE} standard deviations', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,
-        'a sample {streams.linkage.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
+        'a sample {streams.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
     Fault.SATURATED: Kind(
         'at the end of its range', 'a sample at an end of the range that the file states', _REFUSED,
-        'at the upper end of `range` or above, or {streams.linkage.bounds.DEEPEST} standard deviations below the lower',
+        'at the upper end of `range` or above, or {streams.bounds.DEEPEST} standard deviations below the lower',
         (_STATE,), True),
     Fault.FAR: Kind(
         'far outside its range', 'a position far beyond the stroke, or beyond the limits of a joint', _REFUSED,
-        'a position beyond its range by {streams.linkage.bounds.ROOM} of it; a pressure, by as much and '
-        '{streams.linkage.bounds.DEEPEST} standard deviations, above {streams.limits.STOPS} times the largest supply '
+        'a position beyond its range by {streams.bounds.ROOM} of it; a pressure, by as much and '
+        '{streams.bounds.DEEPEST} standard deviations, above {streams.limits.STOPS} times the largest supply '
         "times the ratio of a cylinder's areas", (_STATE, _LINKAGE), True),
     Fault.UNIT: Kind(
         'hardly any noise near zero (another unit?)',
@@ -136,13 +136,13 @@ KINDS = {
         'where it cannot be', 'a coordinate is estimated where the machine cannot be',
         'loses the state, LOST: starts again',
         'a position, a speed ({observer.fastest_piston} m/s, {observer.fastest_joint} rad/s) or a pressure beyond its '
-        'range by {streams.linkage.bounds.ROOM} of it; of speeds and pressures also by '
-        '{streams.linkage.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
+        'range by {streams.bounds.ROOM} of it; of speeds and pressures also by '
+        '{streams.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
     Fault.VAGUE: Kind(
         'not known', 'a coordinate, or the mass, is known no better than a share of its range',
         'loses the state, LOST; of a mass NOT_OBSERVABLE', 'an interval of the mass wider than `max_interval_share`, '
         '{payload.max_interval_share}, of `payload.limits`; '
-        'standard deviation of a position above {streams.linkage.bounds.ROOM} of its range; of a mechanism: above '
+        'standard deviation of a position above {streams.bounds.ROOM} of its range; of a mechanism: above '
         '`lost_stddev`, {linkage.lost_stddev} rad or m', (_STATE, _LINKAGE, _MASS)),
     Fault.SETTLING: Kind(
         'settling after a start', 'the state has started a moment ago', 'STARTING: the mass is held',
@@ -160,8 +160,8 @@ KINDS = {
     Fault.MISFIT: Kind(
         'the model or the stated noise does not fit', 'innovations far larger than stated, for long',
         'COASTING; the noise of the motion is raised',
-        'of at least {streams.linkage.watch.FITTED} samples more than half with a square of the innovation above '
-        '{streams.linkage.watch.MISFIT} times its variance, for {streams.linkage.watch.TWICE} times `lost_after`',
+        'of at least {streams.channel_monitor.FITTED} samples more than half with a square of the innovation above '
+        '{streams.channel_monitor.MISFIT} times its variance, for {streams.channel_monitor.TWICE} times `lost_after`',
         (_LINKAGE,)),
     Fault.OUTSIDE_FORCE: Kind(
         'outside force: the forces do not balance: contact with something, or a sensor is wrong',

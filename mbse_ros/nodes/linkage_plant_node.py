@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bags.sensor_topics import INPUTS, JOINTS, Sources
 from ..bags.topics import JOINT_STATE
 from ..dynamics.model import Model
 from ..simulation.linkage import LinkageFrame, SimulatedLinkage
-from ..streams.linkage.sources import INPUTS, JOINTS, Sources
 from .base.node_settings import LinkagePlantNodeSettings
 from .base.real_time_plant import RealTimePlant
 from .messages.wire import packed

@@ -16,6 +16,7 @@ import numpy as np
 from ..bags.bag import Bag, decode, open_bag
 from ..bags.messages import header, linkage_message, stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
+from ..bags.sensor_topics import JOINTS, Sources
 from ..bags.topics import TopicMap, one_namespace
 from ..bags.writer import BagWriter
 from ..description.model import fingerprint
@@ -23,7 +24,6 @@ from ..dynamics.model import Model
 from ..errors import BagError, SampleError
 from ..report.text import cost, cost_line
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
-from ..streams.linkage.sources import JOINTS, Sources
 from .bag import parse_tuning
 
 TRUTH = 'truth/joint_states'

@@ -15,8 +15,7 @@ from math import isfinite, nan
 
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from .linkage.channels import FINEST, common_step
-from .linkage.watch import FEWEST
+from .channel_monitor import FEWEST, FINEST, common_step
 
 NOISE = 8.0             # standard deviations of a sample
 

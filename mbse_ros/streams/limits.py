@@ -14,8 +14,8 @@ from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..monitor.faults import Fault
+from .bounds import DEEPEST, ROOM
 from .jumps import Jumps
-from .linkage.bounds import DEEPEST, ROOM
 from .sudden import PressureSteps
 
 STOPS = 2.0             # times its weight, with which a load pulls that stops at once

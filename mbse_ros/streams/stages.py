@@ -24,10 +24,10 @@ from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
 from ..payload.trust import WANDERED, Alarm, Drift, Trust
+from .channel_monitor import NoiseWatch
 from .elapsed import Elapsed
 from .faint import Faint
 from .limits import Limits, StateBounds
-from .linkage.watch import NoiseWatch
 from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, SHARE, Lately, too_rare
 from .records import JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .recovery import CUT, Recovery

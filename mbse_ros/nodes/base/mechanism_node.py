@@ -11,10 +11,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from mbse_ros.msg import LinkageState
 
 from ...bags.messages import checked_stamp
+from ...bags.sensor_topics import FLOAT64, Sources
 from ...dynamics.model import Model
 from ...errors import SampleError
 from ...streams.linkage.lagged import LaggedStage
-from ...streams.linkage.sources import FLOAT64, Sources
 from ...streams.linkage.stage import LinkageStage
 from ...streams.records import LinkageEstimate
 from ..inputs.waiting import Waiting

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...bags.sensor_topics import Sources
 from ...bags.topics import JOINT_STATE
 from ...description.model import MechanismDescription
 from ...dynamics.model import load_model
@@ -18,7 +19,6 @@ from ...mechanism.sensors import sensor_model
 from ...settings import setting
 from ...streams.linkage.lagged import FILTER
 from ...streams.linkage.outline import Outline
-from ...streams.linkage.sources import Sources
 from ..messages.bounding_box import Box, mechanism_box
 from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...bags import messages
 from ...bags.messages import typestore
+from ...bags.sensor_topics import FLOAT64
 from ...machine.frames import LoadPose, Transform
-from ...streams.linkage.sources import FLOAT64
 from .wire import packed, serialized
 
 POSE, WRENCH = 'geometry_msgs/msg/PoseWithCovarianceStamped', 'geometry_msgs/msg/WrenchStamped'

@@ -20,9 +20,9 @@ from std_msgs.msg import Header
 from ...bags import messages
 from ...bags.bag import RawMessage, decode
 from ...bags.messages import typestore
+from ...bags.sensor_topics import FLOAT64
 from ...bags.topics import JOINT_STATE
 from ...errors import MbseError, SampleError, shown
-from ...streams.linkage.sources import FLOAT64
 from ...streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
 SECOND = messages.SECOND

@@ -18,9 +18,9 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import SampleError, SettingError
 from ...monitor.faults import Fault, reason_of
+from ..channel_monitor import DroppedSamples
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .active_filter import ActiveFilter
-from .channels import DroppedSamples
 from .engine import Engine
 from .filter_states import initial_state, restarted_state, start_stddev
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled

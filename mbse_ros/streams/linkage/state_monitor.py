@@ -13,11 +13,11 @@ import numpy as np
 
 from ...estimators.filters.parts.problem import Problem
 from ...monitor.faults import NONE, Fault, joined, reason_of
+from ..bounds import Bounds
+from ..channel_monitor import FEWEST, LASTING, PATIENCE, ChannelMonitor
 from ..records import ObserverStatus
-from .bounds import Bounds
 from .linkage_settings import LinkageSettings
 from .observed_coordinates import ObservedCoordinates
-from .watch import FEWEST, LASTING, PATIENCE, ChannelMonitor
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled

@@ -8,7 +8,7 @@ from math import isfinite
 
 import numpy as np
 
-from ...dynamics.model import Model
+from ..dynamics.model import Model
 
 ROOM = 0.1          # of the range between two limits, by which an estimate or a sample may lie beyond them
 DEEPEST = 6.0       # standard deviations of a sample, by which noise may

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...description.model import MechanismDescription, Sensor
-from ...errors import SettingError
+from ..description.model import MechanismDescription, Sensor
+from ..errors import SettingError
 
 JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
 JOINT_STATE, IMU, FLOAT64 = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64'
