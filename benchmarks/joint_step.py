@@ -13,9 +13,9 @@ from machine_accuracy import machine_of
 
 from mbse_ros.compiled import Kernel, Scan
 from mbse_ros.estimators.activity import activity_of
-from mbse_ros.estimators.exponential_dekf import predict
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.estimators.observer_step import predict
 from mbse_ros.estimators.weighing import (
     CONSTANT,
     HELD,

@@ -19,7 +19,7 @@ from mbse_ros.bags.bulk import bulk_samples as room
 from mbse_ros.bags.bulk.cdr import TYPES, read
 from mbse_ros.bags.messages import definition, header, make_message, typestore
 from mbse_ros.bags.reader import SampleReader
-from mbse_ros.bags.storage import chunk_index, mcap_file
+from mbse_ros.bags.storage import mcap_file
 from mbse_ros.bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import SampleError
@@ -189,7 +189,7 @@ def test_an_index_that_lies_is_not_believed(tmp_path: Path, spoil: str) -> None:
     reader = mcap_file.McapFile(file)
     with open(file, 'rb') as stream:
         content, index = reader._content(stream, reader._blocks[0])
-    heads, places = chunk_index.messages_in(content, index, mcap_file._records)
+    heads, places = mcap_file.messages_in(content, index, mcap_file._records)
     assert np.array_equal(places, mcap_file._heads(content)[1]) and np.array_equal(heads, mcap_file._heads(content)[0])
     spoilt = bytearray(index)
     if spoil == 'missing':
@@ -204,7 +204,7 @@ def test_an_index_that_lies_is_not_believed(tmp_path: Path, spoil: str) -> None:
         place = 9 + 6 + 8
         spoilt[place:place + 8] = struct.pack('<q', struct.unpack_from('<q', index, place)[0] + move
                                               if spoil != 'overlapping' else int(places[-1]) - 40)
-    found = chunk_index.messages_in(content, bytes(spoilt), mcap_file._records)
+    found = mcap_file.messages_in(content, bytes(spoilt), mcap_file._records)
     assert found is None
 
 

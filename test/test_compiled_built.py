@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from mbse_ros.compiled import Kernel, have_compiler
-from mbse_ros.compiled import built as room
 from mbse_ros.compiled import cache as cache_module
-from mbse_ros.compiled.built import built
-from mbse_ros.compiled.cache import keep
+from mbse_ros.compiled import cache as room
+from mbse_ros.compiled.cache import built, keep
 from mbse_ros.compiled.dense import c_source, dense, made_of
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.streams.pipeline import Pipeline

@@ -10,10 +10,16 @@ import pytest
 from mbse_ros.compiled import compiler as remarks
 from mbse_ros.compiled import have_compiler
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
-from mbse_ros.doctor.clock import date_check, kernel_says, resolution_check, synchronized_check
-from mbse_ros.doctor.compilation import cache_check, compiler_check
-from mbse_ros.doctor.disk import disk_check
-from mbse_ros.doctor.network import receive_buffer_check
+from mbse_ros.doctor.computer import (
+    cache_check,
+    compiler_check,
+    date_check,
+    disk_check,
+    kernel_says,
+    receive_buffer_check,
+    resolution_check,
+    synchronized_check,
+)
 from mbse_ros.doctor.realtime import (
     MAY_NICE,
     governor_check,

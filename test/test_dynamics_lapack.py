@@ -14,15 +14,14 @@ import scipy.linalg
 from scipy.special import chdtri
 
 from mbse_ros.compiled import of_scipy
-from mbse_ros.compiled.of_scipy import compiled_part
+from mbse_ros.compiled.of_scipy import compiled_part, exceeded
 from mbse_ros.dynamics.partition import lstsq, null_space, pivoted
-from mbse_ros.estimators.chi_squared import exceeded
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = '''
 import sys, numpy as np
 from mbse_ros.dynamics.partition import lstsq, null_space, pivoted
-from mbse_ros.estimators.chi_squared import exceeded
+from mbse_ros.compiled.of_scipy import exceeded
 a, b = np.random.default_rng(1).normal(size=(5, 7)), np.arange(5.0)
 ours = lstsq(a, b, 1e-10), null_space(a, 1e-8), *pivoted(a)
 limit = exceeded(1, 0.01)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from mbse_ros.estimators.exponential_dekf import correct, predict
+from mbse_ros.estimators.observer_step import correct, predict
 from mbse_ros.transition.noise import van_loan
 
 N, MEASURED, DT = 5, (0, 3), 2e-3

@@ -11,8 +11,8 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
+from mbse_ros.estimators.filters.cekf import published_jacobian
 from mbse_ros.estimators.filters.cekf_penalty import penalty_rates, tangents
-from mbse_ros.estimators.filters.cekf_published import published_jacobian
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.estimators.filters.parts.square_root import conditioning, factor

@@ -14,10 +14,9 @@ from motion_examples import PLATFORM
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
+from mbse_ros.estimators.filters.constrained import constraints, imposed, independent, sensed
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
-from mbse_ros.estimators.filters.parts.constrained import constraints, independent, sensed
 from mbse_ros.estimators.filters.parts.problem import problem
-from mbse_ros.estimators.filters.sckf import imposed
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 pytestmark = pytest.mark.usefixtures('vm')
@@ -160,7 +159,7 @@ def test_constraints_imposed_by_matrices_and_by_scalars(monkeypatch, first, last
     gain = P @ C.T @ np.linalg.inv(own + 0.1 * (own if first else S))
     expected = x - gain @ c, P if last else P - gain @ C @ P, own
     for scalar in (5000, 0):
-        monkeypatch.setattr('mbse_ros.estimators.filters.parts.constrained.SCALAR', scalar)
+        monkeypatch.setattr('mbse_ros.estimators.filters.constrained.SCALAR', scalar)
         found = imposed(6, ca.Sparsity.dense(3, 6), 0.1, first, last)(x, P, c, C, S)
         assert len(found) == 2 + first
         for one, other in zip(found, expected):

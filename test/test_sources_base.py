@@ -13,10 +13,9 @@ from test_machine_frames import LEVEL_SENSORS
 
 from mbse_ros.errors import DescriptionError
 from mbse_ros.sources.fields import store_fields
-from mbse_ros.sources.guards import LARGEST, coarse
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.topic_samples import TopicSamples, as_object
+from mbse_ros.sources.topic_samples import LARGEST, TopicSamples, as_object, coarse
 from mbse_ros.streams.interpolation import Interpolator
 from mbse_ros.streams.pipeline import Pipeline
 

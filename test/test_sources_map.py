@@ -19,9 +19,8 @@ from mbse_ros.machine import load_machine
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine, left_over
 from mbse_ros.sources.map import known_sources, load_sources, parse_sources
-from mbse_ros.sources.reader import SourceReader
+from mbse_ros.sources.reader import SourceReader, find_namespace
 from mbse_ros.sources.topic_samples import TopicSamples
-from mbse_ros.sources.topics import find_namespace
 
 pytestmark = pytest.mark.usefixtures('vm')
 

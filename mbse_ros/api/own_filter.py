@@ -13,7 +13,7 @@ from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from ..estimators.filters.defaults import START
 from ..estimators.filters.parts.problem import problem
-from ..estimators.filters.sigma.sigma_filter import closed, moved, rated, sensed
+from ..estimators.filters.sigma_filter import closed, moved, rated, sensed
 from .results.motion_estimate import MotionEstimate
 
 Gaussian = tuple[np.ndarray, np.ndarray]

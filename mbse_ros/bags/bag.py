@@ -19,16 +19,38 @@ from .bulk.message_layout import MessageBatch
 from .messages import PACKAGE, before_faults, is_ours, typestore, with_faults
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile
-from .storage.recognized import storage_of, why_none
 from .storage.sqlite3_file import Sqlite3File
 from .storage.storage_writer import listed_files
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
+MCAP, SQLITE3 = '.mcap', '.db3'         # as the files are named
+_MAGIC = {b'\x89MCAP0\r\n': MCAP, b'SQLite format 3\x00': SQLITE3}
+_ROS1 = b'#ROSBAG V'
 FORMATS: dict[str, type[McapFile | Sqlite3File]] = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
 _ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+
+
+def storage_of(path: Path) -> str | None:
+    """'.mcap' or '.db3' by the first bytes of a regular file, None of another; raises OSError."""
+    with regular(path).open('rb') as stream:
+        start = stream.read(16)
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def why_none(path: Path) -> str:
+    """What a file is that is no storage file of rosbag2, with the way to convert it; '' where that is not known."""
+    try:
+        with regular(path).open('rb') as stream:
+            start = stream.read(len(_ROS1))
+    except OSError:
+        return ''
+    if start == _ROS1:
+        return (f'is a bag of ROS 1, expected one of ROS 2: rosbags-convert --src {path.name} --dst {path.stem} '
+                '(pip install rosbags) converts it')
+    return 'is an empty file, of 0 bytes' if not start else ''
 
 
 class RawMessage(NamedTuple):

@@ -55,7 +55,7 @@ def doctor(
 
 def look(machine: str | None, namespace: str | None, seconds: float, sources: str | None = None) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
-    from ..doctor.python import dependency_checks, extras_check, python_check
+    from ..doctor.computer import dependency_checks, extras_check, python_check
     yield python_check()
     yield from dependency_checks()
     yield extras_check()
@@ -72,14 +72,14 @@ def look(machine: str | None, namespace: str | None, seconds: float, sources: st
 
 def compiled() -> list[Check]:
     """Compiler and cache."""
-    from ..doctor.compilation import cache_check, compiler_check
+    from ..doctor.computer import cache_check, compiler_check
     return [compiler_check(), *examined('cache', cache_check)]
 
 
 def disks() -> list[Check]:
     """Room at the cache and here."""
     from ..compiled.cache import cache_folder
-    from ..doctor.disk import disk_check
+    from ..doctor.computer import disk_check
     return [disk_check('cache', cache_folder()), disk_check('working folder', Path.cwd())]
 
 
@@ -91,7 +91,7 @@ def real_time() -> list[Check]:
 
 def buffers() -> Check:
     """Of the network."""
-    from ..doctor.network import receive_buffer_check
+    from ..doctor.computer import receive_buffer_check
     return receive_buffer_check()
 
 
@@ -103,7 +103,7 @@ def ros_found() -> list[Check]:
 
 def clocks() -> list[Check]:
     """Wall clock and steady clock."""
-    from ..doctor.clock import date_check, resolution_check, synchronized_check
+    from ..doctor.computer import date_check, resolution_check, synchronized_check
     from ..nodes.checks.ros_checks import alone
     return [synchronized_check(not alone()), resolution_check(), date_check()]
 

@@ -59,7 +59,7 @@ def _import_bag(bag: Path, machine: str, valve: str | None, sources: str | None,
                 storage: str) -> None:
     """The samples of a machine's channels, as the map finds them."""
     from ..machine import load_machine
-    from ..sources.write import import_bag
+    from ..sources.reader import import_bag
     found = import_bag(bag, load_machine(machine, valve), output, sources_of(sources), namespace, storage)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)

@@ -32,8 +32,7 @@ def topics(
     machine was found.
     """
     from ..machine import load_machine
-    from ..sources.proposals.proposal_text import proposal_text, topic_lines
-    from ..sources.proposals.propose import propose
+    from ..sources.proposals.propose import proposal_text, propose, topic_lines
     if output is not None and machine is None:
         raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME')
     if output is not None and output.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled modules of SciPy without the packages around them, whose import takes longer than to load a machine."""
+"""SciPy's compiled functions without the packages around them, whose import takes longer than to load a machine."""
 
 from __future__ import annotations
 
@@ -38,3 +38,9 @@ def _loaded(package: str, name: str, full: str) -> ModuleType:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def exceeded(freedom: float, probability: float) -> float:
+    """What a chi-squared number of so many degrees of freedom exceeds with a probability."""
+    special = compiled_part('special', '_special_ufuncs', 'scipy.special', 'gammainccinv')
+    return 2.0 * float(special.gammainccinv(0.5 * freedom, probability))

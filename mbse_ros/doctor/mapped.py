@@ -15,7 +15,7 @@ from ..machine import Machine
 from ..monitor.faults import NONE, Fault, reason_of
 from ..sources.map import SourceMap
 from ..sources.proposals.words import near
-from ..sources.rates import FEWEST, NEAR
+from ..sources.topic_samples import FEWEST, NEAR
 from ..streams.limits import Limits
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE

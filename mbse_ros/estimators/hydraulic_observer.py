@@ -15,22 +15,21 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
-from ..compiled.built import built
+from ..compiled.cache import built
+from ..compiled.of_scipy import exceeded
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
-from .chi_squared import exceeded
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
-from .hydraulic_state import MPA
+from .hydraulic_state import MPA, SegmentResult
 from .interpolation_error import InterpolationError, pushes
 from .observer_settings import ObserverSettings
 from .observer_start import initial, spreads
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
-from .segment_result import SegmentResult
 from .silent_pressures import SilentPressures
 from .unweighed_motion import UnweighedMotion
 from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions, mass_numbers

@@ -17,7 +17,7 @@ from math import exp
 
 import numpy as np
 
-from ..estimators.chi_squared import exceeded
+from ..compiled.of_scipy import exceeded
 from .steps import WRONG, Block, Known, Steps
 
 BLOCK = 0.1         # s of samples that are taken as one

@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..compiled.built import built
+from ..compiled.cache import built
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_sensors import direct

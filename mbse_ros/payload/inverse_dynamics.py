@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
-from ..compiled.built import built
+from ..compiled.cache import built
 from ..errors import PositionProblemError
 from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_state import state_names, state_parts

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
-from ..compiled.built import built
+from ..compiled.cache import built
 from ..errors import PositionProblemError
 from ..estimators.coordinate_scale import coordinate_scale
 from ..estimators.hydraulic_state import state_names

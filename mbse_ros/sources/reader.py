@@ -1,29 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a machine's channels out of a bag of other people's messages, by a map."""
+"""Samples of a machine's channels out of a bag of other people's messages, by a map; the bag as one of this package's
+topics.
+
+Which topics a map means: its namespace, and of several ways to a channel the first that is there.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..bags.bag import Bag, RawMessage, decode, open_bag
 from ..bags.channel_samples import Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
 from ..bags.reader import SampleReader
-from ..bags.topics import TopicMap
-from ..errors import SampleError, StampError
+from ..bags.topics import TopicMap, one_namespace
+from ..bags.writer import BagWriter
+from ..errors import BagError, SampleError, StampError
 from ..machine import Machine
 from ..streams.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
 from .machine import for_machine, left_over, section_of
-from .map import ARRIVAL, SourceMap
+from .map import ARRIVAL, ChannelSource, SourceMap
 from .path import path_text
-from .rates import RateCounter
-from .topic_samples import FILLED, UNSTAMPED, TopicSamples, UnusableSample
-from .topics import chosen, find_namespace, refuse_absent
+from .proposals.words import near
+from .topic_samples import FILLED, UNSTAMPED, RateCounter, TopicSamples, UnusableSample
+
+MOST = 60       # topics in one message
+
+
+def find_namespace(sources: SourceMap, topics: Mapping[str, str], given: str | None, path: str) -> str:
+    """The namespace given, else the one under which ``topics`` (to their types) serve most channels of the map.
+
+    '' where none serves any; raises BagError where several serve as many.
+    """
+    if given is not None:
+        return one_namespace(given, set(), path)
+    spaces = {space for source in sources.sources for space in _spaces(source, topics)}
+    served = {space: sum(any(_there(way, topics, space) for way in ways) for ways in sources.channels.values())
+              for space in spaces}
+    best = max(served.values(), default=0)
+    found = {space for space, count in served.items() if count == best}
+    return one_namespace(None, found if best or len(found) == 1 else set(), path)
+
+
+def _spaces(source: ChannelSource, topics: Mapping[str, str]) -> list[str]:
+    """Namespaces in which a topic of a source's name is."""
+    return [] if source.topic.startswith('/') else [topic[:-len(source.topic) - 1] for topic in topics
+                                                    if topic.endswith(f'/{source.topic}')]
+
+
+def _there(source: ChannelSource, topics: Mapping[str, str], space: str) -> bool:
+    kind = topics.get(TopicMap().absolute(source.topic, space))
+    return kind is not None and source.type in ('', kind)
+
+
+def chosen(sources: SourceMap, topics: Mapping[str, str], space: str) -> dict[str, list[ChannelSource]]:
+    """Sources by the full names of their topics: of each channel the first whose topic is there; of a channel without
+    any, none."""
+    found: dict[str, list[ChannelSource]] = {}
+    for ways in sources.channels.values():
+        way = next((way for way in ways if _there(way, topics, space)), None)
+        if way is not None:
+            found.setdefault(TopicMap().absolute(way.topic, space), []).append(way)
+    return found
+
+
+def refuse_absent(sources: SourceMap, topics: Mapping[str, str], space: str, path: str) -> None:
+    """Raise DescriptionError for a channel whose topic is not there, with those that are."""
+    if not topics:
+        raise BagError(path, 'has no topics')
+    for ways in sources.channels.values():
+        if any(_there(way, topics, space) for way in ways):
+            continue
+        way = ways[0]
+        full = TopicMap().absolute(way.topic, space)
+        if full in topics:
+            raise way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}')
+        listed = [f'{topic} ({kind})' for topic, kind in sorted(topics.items())]
+        more = f', ... ({len(listed)} in all)' if len(listed) > MOST else ''
+        others = ''.join(f', or {other.topic}' for other in ways[1:])
+        hint = ' (--valve unknown needs no command)' if way.channel.startswith('command/') else ''
+        raise way.place.error('topic', way.topic + others, f'a topic of {path}: ' + ', '.join(listed[:MOST]) + more
+                              + near(full, topics) + hint)
 
 
 def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None = None,
@@ -173,3 +236,43 @@ class SourceReader:
                 if source.channel in samples.absent:
                     raise source.place.error('path', path_text(source.path), f'an element that is in a message of '
                                              f'{topic}; the last one has: {samples.candidates(source)}')
+
+
+class ImportedBag(NamedTuple):
+    """How many samples of which channels over which time, and what was odd about the bag."""
+
+    samples: int
+    channels: tuple[str, ...]
+    seconds: float
+    warnings: tuple[str, ...]
+
+
+def import_bag(bag: str | Path, machine: Machine, folder: str | Path, sources: SourceMap | None = None,
+               namespace: str | None = None, storage: str = 'mcap') -> ImportedBag:
+    """Write the samples of a machine's channels into a new bag, on the package's own topics, in the order of the bag.
+
+    Raises DescriptionError and BagError as ``sample_reader``, and BagError where nothing is found or written.
+    """
+    reader = sample_reader(bag, machine, namespace, sources)
+    samples = list(reader)
+    if not samples:
+        raise BagError(str(bag), '; '.join(['has no sample of ' + machine.name, *reader.warnings]))
+    with BagWriter(folder, storage, frame=machine.name) as writer:
+        for stamp, together in _instants(samples):
+            values = {sample.channel: sample.value for sample in together}
+            commands = {name: value for name, value in values.items() if name.startswith('command/')}
+            writer.write_samples(stamp, {name: value for name, value in values.items() if name not in commands},
+                                 commands)
+    stamps = [sample.stamp_ns for sample in samples]
+    return ImportedBag(len(samples), tuple(dict.fromkeys(sample.channel for sample in samples)),
+                       (max(stamps) - min(stamps)) * 1e-9, tuple(reader.warnings))
+
+
+def _instants(samples: Iterable[Sample]) -> Iterator[tuple[int, list[Sample]]]:
+    """Samples with one stamp that follow each other, none of a channel twice."""
+    for stamp, together in groupby(samples, key=lambda sample: sample.stamp_ns):
+        left = list(together)
+        while left:
+            first = list({sample.channel: sample for sample in reversed(left)}.values())[::-1]
+            yield stamp, first
+            left = [sample for sample in left if not any(sample is other for other in first)]

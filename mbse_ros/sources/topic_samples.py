@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of channels in the messages of one topic, by a map."""
+"""Samples of channels in the messages of one topic, by a map: what a message says of its own sample (of which frame it
+is, how exact), and whether channels come as often as their map expects."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from math import isclose, isfinite, radians
 from types import SimpleNamespace
@@ -11,23 +13,105 @@ from typing import Any, NamedTuple
 from ..bags.channel_samples import Refuse, Sample
 from ..errors import DescriptionError, SampleError, shown
 from .fields import Fields
-from .getters import Absent, number_getter, of_quaternion
-from .guards import Unfit, guard_of
+from .getters import Absent, getter, number_getter, of_quaternion
 from .map import ChannelSource
 from .mount import mounted_getter
-from .path import path_text
+from .path import parse_path, path_text
 from .proposals.words import near
 from .stamps import stamp_getter
 
+OTHER, UNCERTAIN = 'of another frame', 'too uncertain'
+LARGEST = 1000.0        # times the variance of the machine's file: such a sample would tell nothing
+NEAR = 1.5      # times the expected rate, or so much less
+FEWEST = 20     # samples before a rate says something
 ABSENT, UNFINITE, UNSTAMPED, UNREADABLE = 'no such element', 'not finite', 'no stamp', 'not readable'
 FILLED = 'a stamp after 0: its publisher does not fill it in; `stamp: arrival` takes the time of arrival instead'
 MOST = 40       # names in one message
 DEGREE = radians(1.0)
 
 
+class Unfit(Exception):
+    """A sample that must not be used: ``why`` in words that are the same each time, ``what`` was ``expected``."""
+
+    def __init__(self, why: str, what: object, expected: str) -> None:
+        super().__init__(why)
+        self.why, self.what, self.expected = why, what, expected
+
+
+def guard_of(source: ChannelSource, msgtype: str, fields: Fields) -> Callable[[Any], float] | None:
+    """Function from a message to how many samples of the machine's noise are worth one of it, 1 or more; None where the
+    map asks nothing.
+
+    It raises Unfit. Raises ValueError, a phrase with what there is, for a path that messages of this type do not have.
+    """
+    texts = [(_text_getter(path, msgtype, fields), path, name) for path, name in source.require]
+    variance = number_getter(source.variance, msgtype, fields) if source.variance else None
+    if not texts and variance is None:
+        return None
+    where, noise = path_text(source.variance), source.noise ** 2
+
+    def guard(message: Any) -> float:
+        for get, path, name in texts:
+            if get(message) != name:
+                raise Unfit(OTHER, f'{path} {shown(get(message))}', f'{name}')
+        if variance is None:
+            return 1.0
+        value = source.gain ** 2 * float(variance(message))
+        if not value >= 0.0:        # -1: the message has no such field (sensor_msgs/Imu)
+            raise Unfit(UNCERTAIN, value, f'a variance of 0 (not known) or more in {where}')
+        share = value / noise if noise else 1.0
+        if share > LARGEST:
+            raise Unfit(UNCERTAIN, value, f'a variance in {where} of at most {LARGEST:g} times that of the sensor in '
+                                          f'the file of the machine, {noise:.3g}')
+        return coarse(share)
+    return guard
+
+
+def coarse(share: float) -> float:
+    """The next power of the square root of 2, at least 1: variances that differ little give the same plan of a
+    segment."""
+    return 1.0 if share <= 1.0 else 2.0 ** (math.ceil(2.0 * math.log2(share) - 1e-9) / 2.0)
+
+
+def _text_getter(path: str, msgtype: str, fields: Fields) -> Callable[[Any], Any]:
+    found = getter(parse_path(path), msgtype, fields)
+    if not found.kind.is_text or found.kind.repeated:
+        raise ValueError(f'a path to text in `require`; {path} is a {found.kind}')
+    return found.get
+
+
+class RateCounter:
+    """Counts samples of the ``sources`` that expect a rate."""
+
+    def __init__(self, sources: Sequence[ChannelSource]) -> None:
+        self._expected = {source.channel: source.rate for source in sources if source.rate}
+        self._seen: dict[str, list[int]] = {}
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        self._seen.clear()
+
+    def add(self, channel: str, stamp_ns: int) -> None:
+        """One more sample."""
+        if channel in self._expected:
+            seen = self._seen.setdefault(channel, [stamp_ns, stamp_ns, 0])      # first, last, intervals
+            if stamp_ns > seen[1]:
+                seen[1] = stamp_ns
+                seen[2] += 1
+
+    def lines(self) -> list[str]:
+        """One line for all channels that come too often or too seldom alike; a second publisher, or lost messages."""
+        found: dict[str, list[str]] = {}
+        for channel, (first, last, count) in self._seen.items():
+            rate, expected = count / ((last - first) * 1e-9) if last > first else 0.0, self._expected[channel]
+            if count >= FEWEST and not expected / NEAR <= rate <= NEAR * expected:
+                found.setdefault(f'{rate:.3g} Hz, expected {expected:g} Hz (rate)', []).append(channel)
+        return [f'{", ".join(channels)}: {text}' for text, channels in found.items()]
+
+
 class UnusableSample(SampleError):
     """A sample that a message does not have, or not as a number: ``why`` is one of the four words above or
-    those of `guards`, ``source`` what was read."""
+    those of `guard_of`, ``source`` what was read."""
 
     def __init__(self, source: ChannelSource, stamp_ns: int, value: object, expected: str, why: str) -> None:
         super().__init__(source.channel, stamp_ns, value, expected)

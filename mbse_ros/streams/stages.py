@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
+from ..estimators.hydraulic_state import SegmentResult
 from ..estimators.observer_settings import ObserverSettings
-from ..estimators.segment_result import SegmentResult
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..machine.equations import missing_pressures

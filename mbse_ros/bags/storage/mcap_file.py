@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one mcap file, whole or cut: by its index where it has one, else by one rebuilt from what is there."""
+"""Reads one mcap file, whole or cut: by its index where it has one, else by one rebuilt from what is there.
+
+The index that the recorder wrote behind a chunk is only a guess at the places of its messages: it counts where the
+records at these places follow each other without a hole, so that reading one record after the other finds the same
+messages.
+"""
 
 from __future__ import annotations
 
 import mmap
 import struct
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from operator import itemgetter
@@ -24,17 +29,75 @@ from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
 from ..bulk.message_layout import MessageBatch
-from .chunk_index import BEFORE, HEAD, messages_in
 from .expand import Budget, expanded
 
+HEAD = np.dtype([('opcode', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4'), ('time', '<u8'),
+                 ('published', '<u8')])
+BEFORE = 9              # bytes of a record before its content
+MOST_GAPS = 64          # runs of other records between the messages of a chunk
+_INDEX, _RECORD = struct.Struct('<HI'), struct.Struct('<BQ')
+_ENTRY = np.dtype([('time', '<u8'), ('offset', '<u8')])
+Records = Callable[[bytes, int], Iterator[tuple[int, int, int]]]
 MAGIC = b'\x89MCAP0\r\n'
 ENCODINGS = ('cdr', '')     # of messages that can be read
 LOOSE_BYTES = 1 << 20       # messages outside chunks are taken in blocks of this size
-_RECORD, _MESSAGE = struct.Struct('<BQ'), struct.Struct('<HIQQ')
+_MESSAGE = struct.Struct('<HIQQ')
 _DAMAGE = (McapError, ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError, RuntimeError, EOFError,
            OverflowError, MemoryError, OSError)
 
 Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
+
+
+def messages_in(content: bytes, index: bytes, records: Records) -> tuple[np.ndarray, np.ndarray] | None:
+    """Heads (n,) of the messages in the records of a chunk, and the places (n,) of these heads, in order.
+
+    ``index``: the records behind the chunk; ``records``: reads one record after the other. None where the index does
+    not say all, or not the truth.
+    """
+    offsets = _offsets(index, len(content), records)
+    if offsets is None:
+        return None
+    heads = np.ndarray((len(content) - HEAD.itemsize + 1,), HEAD, content, strides=(1,))[offsets]
+    if not np.all(heads['opcode'] == Opcode.MESSAGE) or np.any(heads['length'] > len(content)):
+        return None
+    stops = offsets + BEFORE + heads['length'].astype(np.int64)
+    if np.any(heads['length'] < HEAD.itemsize - BEFORE) or np.any(stops[:-1] > offsets[1:]) or stops[-1] > len(content):
+        return None
+    starts = np.concatenate([[0], stops])
+    gaps = np.flatnonzero(starts != np.append(offsets, len(content)))
+    if len(gaps) > MOST_GAPS:
+        return None
+    for gap in gaps.tolist():
+        end = int(offsets[gap]) if gap < len(offsets) else len(content)
+        if not _others(content[int(starts[gap]):end], records, gap == len(offsets)):
+            return None
+    return heads, offsets
+
+
+def _offsets(index: bytes, size: int, records: Records) -> np.ndarray | None:
+    """Places of messages (n,), ascending, that an index names inside a chunk of that size; None of an odd one."""
+    found = []
+    for opcode, start, stop in records(index, 0):
+        if opcode != Opcode.MESSAGE_INDEX or stop > len(index) or stop - start < _INDEX.size:
+            return None
+        length = _INDEX.unpack_from(index, start)[1]
+        if length % _ENTRY.itemsize or start + _INDEX.size + length != stop:
+            return None
+        found.append(np.frombuffer(index, _ENTRY, length // _ENTRY.itemsize, start + _INDEX.size)['offset'])
+    offsets = np.sort(np.concatenate(found)) if found else np.zeros(0, np.uint64)
+    if not offsets.size or offsets[-1] > size - HEAD.itemsize or size < HEAD.itemsize:
+        return None
+    return offsets.astype(np.int64)
+
+
+def _others(content: bytes, records: Records, last: bool) -> bool:
+    """Whether there are whole records in here, none of them a message; behind the last message any rest will do."""
+    end = 0
+    for opcode, _, stop in records(content, 0):
+        if opcode == Opcode.MESSAGE:
+            return False
+        end = stop
+    return last or end == len(content)
 
 
 @dataclass

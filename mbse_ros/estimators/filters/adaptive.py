@@ -8,8 +8,18 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import check_choice
-from .ekf import EkfVariant, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted
-from .error_ekf import with_force
+from .ekf import (
+    EkfVariant,
+    actuator_places,
+    along,
+    error_mean,
+    feed_back,
+    force_names,
+    observe,
+    run_model,
+    trusted,
+    with_force,
+)
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import constant_noise, correction, propagation

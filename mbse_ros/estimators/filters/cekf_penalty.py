@@ -20,7 +20,7 @@ from .parts.problem import Problem
 from .parts.square_root import conditioning, factor, square
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import constant_noise, measured
-from .sigma.sigma_filter import CLOSINGS
+from .sigma_filter import CLOSINGS
 
 
 class PenaltyFilter(Filter):

@@ -10,8 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from .ekf import EkfVariant, along, feed_back, force_of, observe, run_model, trusted
-from .error_ekf import with_force, with_jacobian
+from .ekf import EkfVariant, along, feed_back, force_of, observe, run_model, trusted, with_force, with_jacobian
 from .parts.model_step import ModelRates, rates
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter

@@ -10,15 +10,14 @@ import casadi as ca
 import numpy as np
 
 from ...errors import SettingError
-from .ekf import EkfVariant, observe
-from .error_ekf import error_ekf_fe, with_force
+from .ekf import EkfVariant, error_ekf_fe, observe, with_force
 from .parts.model_step import advance, rates
 from .parts.parameter_space import Bounds, ParameterSpace, parameter_space
 from .parts.problem import Problem
 from .parts.square_root import conditioning, factor
 from .parts.step import Filter, Parts, build_filter
-from .sigma.sigma_filter import CLOSINGS, closed, drawn, gathered, observed
-from .sigma.sigma_points import symmetric_points
+from .sigma_filter import CLOSINGS, closed, drawn, gathered, observed
+from .sigma_points import symmetric_points
 
 
 def dual(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bounds | None = None,

@@ -7,21 +7,19 @@ from collections.abc import Callable
 
 from ...errors import SettingError, check_choice
 from .adaptive import adaptive_error_ekf_fe
-from .cekf import cekf
+from .cekf import cekf, cekf_published
 from .cekf_penalty import cekf_penalty
-from .cekf_published import cekf_published
+from .constrained import diekfpm, sckf
 from .dekf import adekf, dekf
-from .diekfpm import diekfpm
 from .direct import direct_ej, direct_fe
 from .dual import dual
-from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
+from .ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .joint import joint
 from .kinematic import kinematic
 from .parts.problem import Problem
 from .parts.step import Filter
-from .sckf import sckf
 from .shaping import error_ekf_fe_sh
-from .sigma.ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
+from .ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,

@@ -8,8 +8,7 @@ import casadi as ca
 import numpy as np
 
 from ...errors import check_choice
-from .ekf import EkfVariant, along, error_mean, feed_back, force_of, observe, run_model, trusted
-from .error_ekf import with_force
+from .ekf import EkfVariant, along, error_mean, feed_back, force_of, observe, run_model, trusted, with_force
 from .parts.model_step import rates
 from .parts.problem import Problem
 from .parts.standstill import dropped

@@ -16,7 +16,7 @@ from ...machine import Machine
 from ..factors.dynamics_factors import prior
 from ..factors.machine_factors import MachineKinds, machine_kinds
 from ..graph import ALWAYS, FactorGraph, Factors
-from ..solvers.soft_solve import solve_soft
+from ..solvers.batch_solver import solve_soft
 from ..window import marginal_prior
 from .machine_graph import machine_graph, sizes_of
 from .machine_log import MachineLog

@@ -10,9 +10,8 @@ import numpy as np
 
 from ...machine import Machine
 from ..factors.machine_factors import MPA, MachineKinds, machine_kinds
-from ..solvers.batch_solver import Solution
+from ..solvers.batch_solver import Solution, solve_soft
 from ..solvers.marginals import marginals
-from ..solvers.soft_solve import solve_soft
 from .likelihood import Likelihood, sandwich_stddev
 from .machine_graph import machine_graph
 from .machine_log import MachineLog

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All variables of a graph at once: Gauss-Newton, damped where a step does not help."""
+"""All variables of a graph at once by Gauss-Newton, damped where a step does not help.
+
+On graphs without exact rows a step is halved first: friction bends near standstill, where whole steps can oscillate
+without end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +25,11 @@ FEASIBLE = 1e-10        # largest residual of a row that holds exactly, in a sol
 DAMPINGS = (0.0, 1e-3, 1e-1, 1e1, 1e3, 1e5)
 LINEAR = 0.5            # largest share of the change of an exact row that may be curvature
 WORSE = 1.0 + 1e-9      # rounding errors allowed in a cost that does not grow
+SOFT_ITERATIONS = 60
+HALVINGS = 4
+SOFT_DAMPINGS = (1e-2, 1.0, 1e2, 1e4, 1e6)
+STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
+NEARLY = 1e-2       # the same after the last iteration: friction can make an end very slow
 
 
 @dataclass(frozen=True)
@@ -100,3 +109,39 @@ def gauss_newton_step(packing: Packing, linear: Sequence[Linear], damping: float
         return packing.solve(linear, damping)
     except RuntimeError as error:            # what GTSAM raises for an indeterminate system
         raise GraphError(f'not determined {when}({str(error).strip().splitlines()[0]})', ['all']) from error
+
+
+def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roughly: int | None = None) -> Solution:
+    """The most likely values, from initial ones (size,), until a step lowers the cost by less than STILL.
+
+    ``roughly``: what so many iterations lead to will do. Raises GraphError for what the graph leaves open,
+    DivergenceError where it does not converge.
+    """
+    if check:
+        check_graph(graph, initial)
+    linearise, packing = Lineariser(graph), Packing(graph)
+    x, linear = np.array(initial, dtype=float), linearise(initial)
+    now = cost(linear)
+    for iteration in range(1, SOFT_ITERATIONS + 1):
+        if not now.finite:
+            raise DivergenceError('factor graph', iteration, 'not a number in the residuals')
+        for step in _steps(packing, linear):
+            fresh = x + step
+            there = linearise(fresh)
+            after = cost(there)
+            if after.finite and after.soft <= now.soft:
+                break
+        else:
+            raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}', False)
+        fall, x, linear, now = now.soft - after.soft, fresh, there, after
+        if fall < STILL or iteration == roughly or (iteration == SOFT_ITERATIONS and fall < NEARLY):
+            return Solution(graph, x, now, iteration)
+    raise DivergenceError('factor graph', SOFT_ITERATIONS, f'the cost {now.soft:.6g} still falls '
+                          f'by {fall:.3g}', False)
+
+
+def _steps(packing: Packing, linear: Sequence[Linear]) -> Iterator[np.ndarray]:
+    """Steps to try, the boldest first."""
+    step = gauss_newton_step(packing, linear)
+    yield from (step / 2 ** halving for halving in range(HALVINGS))
+    yield from (packing.solve(linear, damping) for damping in SOFT_DAMPINGS)

@@ -18,8 +18,7 @@ from ...machine import Machine
 from ...sources.machine import for_machine, section_of
 from ...sources.map import ChannelSource, SourceMap, load_sources
 from ...sources.proposals.words import near
-from ...sources.rates import RateCounter
-from ...sources.topic_samples import ABSENT, TopicSamples, UnusableSample
+from ...sources.topic_samples import ABSENT, RateCounter, TopicSamples, UnusableSample
 from ..messages.message_fields import class_fields, message_type
 from .waiting import Waiting
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from ..parts.model_step import advance, rates
-from ..parts.problem import Problem
-from ..parts.square_root import conditioning, factor, square
-from ..parts.step import Filter, Parts, build_filter
-from ..parts.update import constant_noise, measured, wrapped
+from .parts.model_step import advance, rates
+from .parts.problem import Problem
+from .parts.square_root import conditioning, factor, square
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, measured, wrapped
 from .sigma_points import SigmaPoints
 
 FARTHEST = 0.5    # rad or m, of a point's coordinates and of what its velocities add in a step

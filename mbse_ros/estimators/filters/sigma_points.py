@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ....errors import SettingError
+from ...errors import SettingError
 
 
 @dataclass(frozen=True)

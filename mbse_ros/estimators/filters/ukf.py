@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sigma-point filters with accelerations in their state (Naya et al., review, section 4.3), for any points.
+"""UKF with 2 l + 1 points and SSUKF, spherical simplex, with l + 2 (Naya et al., review, sections 4.1 to 4.4).
 
-The paper has the accelerations ``zdd`` alone; the trapezoidal rule makes velocities and positions of them: ``z = z0 +
-dt^2/4 zdd``, ``zd = zd0 + dt/2 zdd``, where ``z0, zd0`` follow from the step before. A correction ``k`` of the
-acceleration moves the position by ``dt^2/4 k`` and the velocity by ``dt/2 k``: an encoder's is a spring without a
-damper, and the paper finds it less accurate.
+All take the noise ``acceleration`` (g,) and raise SettingError. The state is ``[z, zd]``; of those named after the
+accelerations ``[z, zd, zdd]``, or as published (section 4.3) the accelerations ``alone``: the noise is then that of
+``extended_filter``, or of the accelerations' random walk.
+
+Accelerations in the state: the paper has the accelerations ``zdd`` alone; the trapezoidal rule makes velocities and
+positions of them: ``z = z0 + dt^2/4 zdd``, ``zd = zd0 + dt/2 zdd``, where ``z0, zd0`` follow from the step before. A
+correction ``k`` of the acceleration moves the position by ``dt^2/4 k`` and the velocity by ``dt/2 k``: an encoder's is
+a spring without a damper, and the paper finds it less accurate.
 
 It says that velocities may be added. With positions too a correction reaches each of the three at once, and an
 accelerometer corrects what it measures. Of every point the trapezoidal rule takes the acceleration that it comes with
@@ -19,13 +23,13 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from ..parts.model_step import rates, trapezoid
-from ..parts.problem import Problem
-from ..parts.square_root import conditioning, square
-from ..parts.step import Filter, Parts, build_filter
-from ..parts.update import constant_noise, measured
-from .sigma_filter import CLOSINGS, closed, drawn, gathered, observed, pointwise
-from .sigma_points import SigmaPoints
+from .parts.model_step import rates, trapezoid
+from .parts.problem import Problem
+from .parts.square_root import conditioning, square
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, measured
+from .sigma_filter import CLOSINGS, closed, drawn, gathered, observed, pointwise, sigma_filter
+from .sigma_points import SigmaPoints, simplex_points, symmetric_points
 
 
 class AccelerationFilter(Filter):
@@ -152,3 +156,27 @@ def rated(problem: Problem) -> ca.Function:
     force = ca.solve(model.B[g:, -g:], x[2 * g:] - model.zdd)
     now = rates(problem, q, x[g:2 * g], u, force, t, p)
     return ca.Function('rated', [q, x, u, t, p], [now.qd, now.qdd, force], {'cse': True})
+
+
+def ukf(problem: Problem, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0, reuse: bool = False,
+        transition: str = 'trapezoid') -> Filter:
+    """UKF; spread ``alpha``, weight ``beta`` of the mean, scaling ``kappa``; else as ``sigma_filter``."""
+    return sigma_filter('UKF', problem, symmetric_points(2 * problem.g, alpha, beta, kappa), reuse, transition)
+
+
+def ssukf(problem: Problem, w0: float = 0.0, reuse: bool = False, transition: str = 'trapezoid') -> Filter:
+    """SSUKF with the weight ``w0`` of the mean; else as ``sigma_filter``."""
+    return sigma_filter('SSUKF', problem, simplex_points(2 * problem.g, w0), reuse, transition)
+
+
+def ukf_acceleration(problem: Problem, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0,
+                     alone: bool = False) -> Filter:
+    """UKF of the accelerations; options as in ``ukf``."""
+    points = symmetric_points(problem.g * (1 if alone else 3), alpha, beta, kappa)
+    return (acceleration_filter if alone else extended_filter)('UKF_acceleration', problem, points)
+
+
+def ssukf_acceleration(problem: Problem, w0: float = 0.0, alone: bool = False) -> Filter:
+    """SSUKF of the accelerations; options as in ``ssukf``."""
+    points = simplex_points(problem.g * (1 if alone else 3), w0)
+    return (acceleration_filter if alone else extended_filter)('SSUKF_acceleration', problem, points)
