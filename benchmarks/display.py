@@ -28,8 +28,7 @@ from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync import client  # noqa: E402
 
 from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
-from mbse_ros.nodes.measuring.processor import cpu_seconds  # noqa: E402
+from mbse_ros.nodes.graphs.run_graph import RunningGraph, cpu_seconds  # noqa: E402
 
 START = 120.0       # s
 NODES = ('display_node', 'scale_node', 'machine_nodes')

@@ -26,8 +26,7 @@ from mbse_ros.msg import LinkageState
 from mbse_ros.nodes.base.run import _Executor as Executor
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.graphs.machine_graph import Graph
-from mbse_ros.nodes.graphs.run_graph import RunningGraph
-from mbse_ros.nodes.measuring.processor import cpu_seconds
+from mbse_ros.nodes.graphs.run_graph import RunningGraph, cpu_seconds
 from mbse_ros.nodes.messages.wire import stamp_of, to_ns
 
 PREPARED = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')

@@ -21,7 +21,7 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the co
 from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics.model import Model
 from mbse_ros.machine import machine
-from mbse_ros.nodes.graphs.dds import dds_profile
+from mbse_ros.nodes.graphs.run_graph import dds_profile
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = 12         # that a process keeps

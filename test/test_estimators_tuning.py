@@ -8,14 +8,8 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.analysis.tuning import Log, log_likelihood, run_of, tune
-from mbse_ros.estimators.filters.filters import (
-    CHOOSY,
-    KNOWN,
-    default_noises,
-    default_stddev,
-    make_filter,
-    tuned_filters,
-)
+from mbse_ros.estimators.filters.defaults import CHOOSY, KNOWN, default_noises, default_stddev, tuned_filters
+from mbse_ros.estimators.filters.filters import make_filter
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.estimators.filters.parts.update import constant_noise

@@ -19,8 +19,8 @@ from test_nodes_outputs import payload, state  # noqa: E402
 
 import mbse_ros as mbse  # noqa: E402
 from mbse_ros.nodes.base.node_settings import OutputsSettings  # noqa: E402
-from mbse_ros.nodes.messages.joint_states import JointStates  # noqa: E402
 from mbse_ros.nodes.messages.load_effects import LoadEffects, Pose  # noqa: E402
+from mbse_ros.nodes.observer_node import JointStates  # noqa: E402
 
 PATIENCE = 300.0     # s, until a message that does not come is an error
 

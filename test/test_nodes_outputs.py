@@ -24,12 +24,11 @@ from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine.frames import LOAD, MachineFrames, Transform
 from mbse_ros.nodes import outputs_node
 from mbse_ros.nodes.base.node_settings import OutputsNodeSettings
-from mbse_ros.nodes.inputs.pairs import Pairs
-from mbse_ros.nodes.messages.frame_tree import FrameNames
+from mbse_ros.nodes.inputs.timing import Pairs
 from mbse_ros.nodes.messages.geometry import TF_MESSAGE
-from mbse_ros.nodes.messages.joint_states import JointStates
 from mbse_ros.nodes.messages.wire import packed_record, to_ns, unpacked
-from mbse_ros.nodes.outputs_node import OutputsNode
+from mbse_ros.nodes.observer_node import JointStates
+from mbse_ros.nodes.outputs_node import FrameNames, OutputsNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 
 PERIOD = 10_000_000

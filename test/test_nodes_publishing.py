@@ -27,7 +27,7 @@ from mbse_ros.msg import SensorSegment
 from mbse_ros.nodes.base import publishing as _publishing
 from mbse_ros.nodes.base import run as _run
 from mbse_ros.nodes.base.publishing import farewell, persistent
-from mbse_ros.nodes.graphs.dds import VARIABLES
+from mbse_ros.nodes.graphs.run_graph import PROFILE_VARIABLES
 from mbse_ros.nodes.recorder_node import RecorderNode
 
 # A writer that keeps all takes nothing more once it holds this much that a reader has not acknowledged.
@@ -51,7 +51,7 @@ print(seen == [*range(1, len(seen)), 0], flush=True)
 
 def patient(folder):
     """Environment of a process that its peers give up after ten minutes of silence, in place of ten seconds."""
-    name = next(name for name in VARIABLES if name in os.environ)
+    name = next(name for name in PROFILE_VARIABLES if name in os.environ)
     old, new = '<leaseDuration><sec>10</sec>', '<leaseDuration><sec>600</sec>'
     text = Path(os.environ[name]).read_text()
     assert old in text

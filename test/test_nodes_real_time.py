@@ -13,7 +13,7 @@ import pytest
 
 from mbse_ros.doctor import realtime
 from mbse_ros.errors import SettingError
-from mbse_ros.nodes.base.latency import Latency
+from mbse_ros.nodes.base.diagnostics import Latency
 from mbse_ros.nodes.base.node_settings import LifecycleSettings, ManagedSettings, ReplaySettings
 from mbse_ros.nodes.base.real_time import RealTime, processors
 

@@ -24,9 +24,8 @@ from mbse_ros.cli.up import up_graph
 from mbse_ros.errors import DescriptionError, MbseError, SettingError
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.catalogue import NODES
-from mbse_ros.nodes.graphs.dds import VARIABLES, dds_profile
 from mbse_ros.nodes.graphs.machine_graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
-from mbse_ros.nodes.graphs.run_graph import RunningGraph, command, up
+from mbse_ros.nodes.graphs.run_graph import PROFILE_VARIABLES, RunningGraph, command, dds_profile, up
 
 LIMIT = 300.0       # s, on a machine with much else to do
 SLEEP = f'import time; time.sleep({LIMIT})'
@@ -232,18 +231,18 @@ def test_a_signal_ends_it(number, steps):
 
 
 def test_processes_get_our_profile_of_dds_unless_there_is_one(monkeypatch):
-    for name in VARIABLES:
+    for name in PROFILE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     (name, path), = dds_profile(os.environ).items()
     lines = []
     assert up(Graph((script('a', f'import os; print(os.environ["{name}"])'),)), lines.append) == 0
     assert any(line.endswith(path) for line in lines)
-    assert dds_profile({VARIABLES[0]: 'mine.xml'}) == dds_profile({VARIABLES[1]: 'mine.xml'}) == {}
+    assert dds_profile({PROFILE_VARIABLES[0]: 'mine.xml'}) == dds_profile({PROFILE_VARIABLES[1]: 'mine.xml'}) == {}
 
 
 @pytest.mark.parametrize('distribution, name, word', [
-    ('humble', VARIABLES[0], 'heartbeatPeriod'), ('jazzy', VARIABLES[0], 'heartbeatPeriod'),
-    ('kilted', VARIABLES[1], 'heartbeat_period'), ('rolling', VARIABLES[1], 'heartbeat_period')])
+    ('humble', PROFILE_VARIABLES[0], 'heartbeatPeriod'), ('jazzy', PROFILE_VARIABLES[0], 'heartbeatPeriod'),
+    ('kilted', PROFILE_VARIABLES[1], 'heartbeat_period'), ('rolling', PROFILE_VARIABLES[1], 'heartbeat_period')])
 def test_each_fast_dds_gets_the_profile_that_it_reads(distribution, name, word):
     (found, path), = dds_profile({'ROS_DISTRO': distribution}).items()
     assert found == name and f'<{word}>' in Path(path).read_text()
@@ -251,7 +250,7 @@ def test_each_fast_dds_gets_the_profile_that_it_reads(distribution, name, word):
 
 def test_fast_dds_reads_our_profile():
     """Of one that it does not read it writes an error, and goes on without."""
-    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    environment = {name: value for name, value in os.environ.items() if name not in PROFILE_VARIABLES}
     done = subprocess.run([sys.executable, '-c', 'import rclpy; rclpy.init(); rclpy.create_node("some")'],
                           capture_output=True, text=True, env={**environment, **dds_profile(environment)})
     assert (done.returncode, done.stderr, done.stdout) == (0, '', '')

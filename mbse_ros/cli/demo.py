@@ -28,8 +28,7 @@ from ..dynamics.motion import simulate
 from ..errors import MbseError
 from ..machine import load_machine
 from ..nodes.graphs.machine_graph import COMPOSED, PATIENT, MachineArguments, machine_graph
-from ..nodes.graphs.run_graph import RunningGraph, check_ros
-from ..nodes.measuring.processor import cpu_seconds
+from ..nodes.graphs.run_graph import RunningGraph, check_ros, cpu_seconds
 from ..offline.bag import estimate_bag, parse_tuning
 from ..offline.estimate import Estimate
 from ..offline.estimate_report import report_run

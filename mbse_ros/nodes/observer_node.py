@@ -1,20 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments in, states of the hydraulic machine out."""
+"""Segments in, states of the hydraulic machine out, and joints and pistons out of its independent coordinates."""
 
 from __future__ import annotations
 
+import casadi as ca
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from ..bags.messages import segment_record
 from ..bags.topics import SEGMENT, STATE
+from ..compiled import Kernel
+from ..errors import MbseError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
+from ..machine.joint_forces import joint_forces
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from .base.record_node import RecordNode, RecordSource
 from .base.warm_up import warm_up_observer
-from .messages.joint_states import JointStates
 from .messages.wire import packed_joints
+
+
+class JointStates:
+    """Positions, velocities and forces of ``names``: the independent coordinates, then the other joints and pistons."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, model = machine, machine.model
+        own = {*machine.cylinders, *machine.description.joints, *machine.description.coordinates}
+        self.names = (*machine.coordinates,
+                      *(name for name in model.names if name in own and name not in machine.coordinates))
+        self._places = [model.names.index(name) for name in self.names]
+        self._pistons = [self.names.index(name) for name in machine.cylinders]
+        zd, p = ca.SX.sym('zd', len(machine.coordinates)), ca.SX.sym('p', len(machine.volumes))
+        forces = machine.circuit.hydraulic_forces(p)
+        carrying, torques = joint_forces(machine, forces)
+        self._carrying = [self.names.index(name) for name in carrying]
+        self._kernel = Kernel(ca.Function('mbse_joints', [machine.system.q, zd, p, machine.parameters.symbol], [
+            machine.reduced.R[self._places, :] @ zd, forces, torques], {'cse': True}), 'vm')
+        self._q: np.ndarray | None = None
+
+    def __call__(self, state: StateEstimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At the last step: positions, m or rad, velocities, and efforts: hydraulic forces of pistons, N, and of the
+        joints that carry the load what the cylinders do about them, N m, or along them, N; else NaN.
+
+        Along the loops from the last solution; where there is none only the independent coordinates are known.
+        """
+        last, g = state.mean[-1], len(self.machine.coordinates)
+        z, zd, pressure = last[:g], last[g:2 * g], last[3 * g:3 * g + len(self.machine.volumes)]
+        try:
+            self._q = self.machine.position(z, None if state.restart else self._q)
+        except MbseError:
+            self._q = None
+        q = np.full(len(self.machine.model.names), np.nan) if self._q is None else self._q
+        velocity, force, torque = self._kernel(q, zd, pressure, self.machine.parameters.mean)
+        position, effort = q[self._places], np.full(len(self.names), np.nan)
+        effort[self._carrying] = np.where(np.isfinite(torque), torque, np.nan)      # infinite at a dead point
+        position[:g], velocity[:g], effort[self._pistons] = z, zd, force
+        return position, velocity, effort
 
 
 class ObserverNode(RecordNode[Segment, StateEstimate]):

@@ -11,23 +11,21 @@ from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64
 
-from mbse_ros.msg import HydraulicState
-from mbse_ros.msg import PayloadEstimate as PayloadMessage
-
 from ..bags.messages import payload_record
 from ..bags.topics import PAYLOAD
-from ..errors import MbseError
+from ..description.basics import GROUND
+from ..errors import MbseError, SettingError
 from ..machine import Machine
-from ..machine.frames import LoadPose, MachineFrames
+from ..machine.frames import LOAD, LoadPose, MachineFrames, Transform
+from ..msg import HydraulicState
+from ..msg import PayloadEstimate as PayloadMessage
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from .base.diagnostics import status_text
 from .base.lifecycle import ManagedNode
 from .base.node_settings import OutputsNodeSettings, OutputsSettings
 from .base.qos import OUTPUT, TF
 from .base.record_node import state_of
-from .inputs.pace import Pace
-from .inputs.pairs import Pairs
-from .messages.frame_tree import FrameNames, tree_of
+from .inputs.timing import Pace, Pairs
 from .messages.geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
 from .messages.load_effects import LoadEffects, Pose
 from .messages.wire import check_sender, message_class, stamp_of, unpacked
@@ -39,6 +37,39 @@ PLACE = 0       # streams of what makes a weight, and of what the load asks of t
 MASS = 1
 SELDOM = 1.0    # Hz, where the diagnostics alone are read
 OVERDUE = 2_000_000_000     # ns, after which an estimate of the mass that does not come is missing
+
+
+class FrameNames:
+    """Names by what they are of; ``machine`` and ``load`` are two of them.
+
+    Raises SettingError for a name that a frame of the machine has already, or that TF does not take.
+    """
+
+    def __init__(self, machine: Machine, settings: OutputsNodeSettings) -> None:
+        self._prefix, self.all = settings.frame_prefix, settings.publish_tf == 'all'
+        bodies, given = list(machine.description.bodies), settings
+        for key, taken in (('frame_id', bodies), ('payload_frame', [*bodies, given.frame_id])):
+            name = getattr(given, key)
+            if not name or name in taken or name != name.strip() or name.startswith('/'):
+                raise SettingError(key, name, 'a name without a leading / that no other frame has, not '
+                                   + ', '.join(taken))
+        if self._prefix.startswith('/'):
+            raise SettingError('frame_prefix', self._prefix, 'no leading /, as TF wants it')
+        self._names = {GROUND: given.frame_id, LOAD: given.payload_frame}
+        self.machine, self.load = self(GROUND), self(LOAD)
+
+    def __call__(self, name: str) -> str:
+        """Full name of the frame of a body, of 'ground', or of the load, ''."""
+        return self._prefix + self._names.get(name, name)
+
+
+def tree_of(frames: MachineFrames, names: FrameNames, q: np.ndarray, load: LoadPose | None) -> list[Transform]:
+    """Transforms of all bodies and the load, or, where others publish the bodies, of the load alone, in the machine's
+    frame."""
+    found = [*frames.transforms(q)] if names.all else []
+    if load is not None:
+        found.append(frames.load_transform(load, q, None if names.all else GROUND))
+    return [item._replace(parent=names(item.parent), child=names(item.child)) for item in found]
 
 
 class OutputsNode(ManagedNode[Machine]):

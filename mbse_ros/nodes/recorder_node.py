@@ -19,10 +19,9 @@ from ..bags.writer import BagWriter
 from ..errors import DiskError, MbseError, SampleError, SettingError
 from ..machine import load_machine
 from ..sources.machine import left_over
-from .base.diagnostics import ERROR, OK, WARN
+from .base.diagnostics import ERROR, OK, WARN, ProcessStatus
 from .base.node_settings import RecorderSettings
 from .base.parameters import declare_entry
-from .base.process import ProcessStatus
 from .base.qos import OUTPUT, deep_input
 from .base.run import Runnable
 from .graphs.machine_graph import machine_topics, sensor_topics

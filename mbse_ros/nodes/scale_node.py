@@ -33,8 +33,7 @@ from .base.lifecycle import ManagedNode
 from .base.node_settings import ScaleNodeSettings, ScaleTuning
 from .base.qos import LASTING, OUTPUT
 from .base.record_node import check_names
-from .inputs.pace import Pace
-from .inputs.pairs import Pairs
+from .inputs.timing import Pace, Pairs
 from .messages.geometry import packed_number
 from .messages.scale_text import live_values, record_values, text_of, totals_values
 from .messages.wire import check_sender, unpacked

@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of a node: as diagnostics at each change, else once in a while by the stamps; its changes in the log."""
+"""The status of a node: as diagnostics at each change, else once in a while by the stamps; its changes in the log.
+
+Once a second how its process is: other publishers on its topics, and how old its results are when they leave it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from math import ceil
+from time import time_ns
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
 from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 
 from ...streams.records import LinkageEstimate, ObserverStatus, PayloadEstimate, StateEstimate
 from ..messages.wire import header
+from .qos import OUTPUT
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS: dict[IntEnum, bytes] = {ObserverStatus.OK: OK, ObserverStatus.STARTING: OK, ObserverStatus.COASTING: WARN,
                                 ObserverStatus.LOST: ERROR}
 Values = Mapping[str, object]
+PERIOD = 1.0        # s
+SHARED = ('/diagnostics', '/markers', '/tf')      # ends of the names of topics on which several nodes may speak
+PATIENCE = 2        # looks in a row: a node that is started again may meet itself for a moment
+CAUSE = 'another graph runs here, or a node that was killed has not timed out'
+MOST = 4000         # results that are looked at, of one period of the diagnostics
+SHARE = 0.99
 
 
 class Report(NamedTuple):
@@ -88,3 +102,72 @@ class Diagnostics:
             self._publisher.publish(diagnostic_array(stamp_ns, level, self._node, self._hardware,
                                                      status_text(estimate.status, estimate.reason), values()))
         return changed
+
+
+class ProcessStatus:
+    """Watches the graph round a node; ``topics()`` are those on which one publisher alone may speak, by full name.
+
+    ``trouble()``: level and text of what else is wrong, (OK, '') where nothing is; the node logs it.
+    """
+
+    def __init__(self, node: Node, topics: Callable[[], Iterable[str]], hardware: Callable[[], str],
+                 values: Callable[[], Mapping[str, object]],
+                 trouble: Callable[[], tuple[bytes, str]] = lambda: (OK, '')) -> None:
+        self._node, self._topics, self._hardware, self._values = node, topics, hardware, values
+        self._trouble = trouble
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', OUTPUT)
+        # By the steady clock: with use_sim_time the other one may stand still.
+        self._timer = node.create_timer(PERIOD, self.report, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._seen: dict[str, int] = {}
+        self._reported = ''
+
+    def report(self) -> None:
+        """Look, publish the status, and log where it has changed."""
+        counts = {topic: self._node.count_publishers(topic) for topic in sorted(set(self._topics()))}
+        self._seen = {topic: self._seen.get(topic, 0) + 1 for topic, count in counts.items() if count > 1}
+        doubled = [f'{counts[topic]} publishers of {topic}' for topic, seen in self._seen.items() if seen >= PATIENCE]
+        text = f'{", ".join(doubled)}: {CAUSE}' if doubled else ''
+        if text and text != self._reported:
+            self._node.get_logger().warning(text)
+        elif self._reported and not text:
+            self._node.get_logger().info('one publisher of each topic again')
+        self._reported = text
+        level, trouble = self._trouble()
+        self._publisher.publish(diagnostic_array(
+            self._node.get_clock().now().nanoseconds, max(level, WARN if text else OK),
+            f'{self._node.get_name()} process', self._hardware(), '; '.join(filter(None, (trouble, text))) or 'OK',
+            self._values()))
+
+
+def clock_ns(node: Any) -> Callable[[], int]:
+    """The time, ns, that stamps are compared with: of the wall, that of /clock with the parameter use_sim_time."""
+    clock = node.get_clock()
+    return (lambda: clock.now().nanoseconds) if node.get_parameter('use_sim_time').value else time_ns
+
+
+class Latency:
+    """Collects ages of results between two looks of the diagnostics."""
+
+    def __init__(self) -> None:
+        self._ages: list[float] = []
+        self._last: tuple[float, float] | None = None      # median and 99 %, s
+
+    def take(self, age: float) -> None:
+        """A result that leaves ``age``, s, after the stamp of its newest sample."""
+        if len(self._ages) < MOST:
+            self._ages.append(age)
+
+    def warning(self, budget: float) -> str:
+        """What is wrong with the ages since the last look, '' where nothing; ``budget``, s, 0: none."""
+        ages, self._ages = sorted(self._ages), []
+        self._last = (ages[len(ages) // 2], ages[ceil(SHARE * len(ages)) - 1]) if ages else None
+        if self._last is None or not budget or self._last[1] <= budget:
+            return ''
+        return (f'late: results are up to {1e3 * self._last[1]:.1f} ms old (99 %), beyond latency_budget, '
+                f'{1e3 * budget:g} ms')
+
+    def values(self) -> dict[str, object]:
+        """Numbers of the diagnostics, of the ages up to the last look."""
+        if self._last is None:
+            return {}
+        return {'latency, median': f'{1e3 * self._last[0]:.1f} ms', 'latency, 99 %': f'{1e3 * self._last[1]:.1f} ms'}

@@ -26,10 +26,8 @@ from ...errors import MbseError
 from ...machine import Machine
 from ..inputs.waiting import drained
 from ..messages.wire import packed_record
-from .diagnostics import OK, WARN
-from .latency import Latency
+from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus
 from .parameters import declare_entry, on_change
-from .process import SHARED, ProcessStatus
 from .qos import OUTPUT
 from .run import BAD_START, STOP, Runnable
 from .warnings import Warnings

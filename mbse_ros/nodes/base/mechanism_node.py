@@ -19,8 +19,7 @@ from ...streams.linkage.stage import LinkageStage
 from ...streams.records import LinkageEstimate
 from ..inputs.waiting import Waiting
 from ..messages.wire import message_class, packed_estimate, unpacked
-from .diagnostics import LEVELS, Diagnostics, log_status
-from .latency import clock_ns
+from .diagnostics import LEVELS, Diagnostics, clock_ns, log_status
 from .lifecycle import ManagedNode
 from .node_settings import MechanismSensorSettings
 from .qos import deep_input

@@ -17,8 +17,7 @@ from ...machine import Machine
 from ...streams.records import PayloadEstimate, Segment, StateEstimate
 from ...streams.stages import ObserverStage, PayloadStage
 from ..messages.wire import check_sender, message_class, unpacked
-from .diagnostics import LEVELS, Diagnostics, log_status
-from .latency import clock_ns
+from .diagnostics import LEVELS, Diagnostics, clock_ns, log_status
 from .lifecycle import ManagedNode
 from .node_settings import StageNodeSettings
 from .qos import OUTPUT

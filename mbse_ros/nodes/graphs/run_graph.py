@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the processes of a graph without ROS launch, shows their output, restarts what dies, stops all."""
+"""Starts the processes of a graph without ROS launch, with our profile of Fast DDS (quick discovery and repair), shows
+their output, restarts what dies, stops all."""
 
 from __future__ import annotations
 
@@ -17,10 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MbseError
-from .dds import dds_profile
+from ...resources import share_directory
 from .machine_graph import Graph, Process
 from .warm_standby import node_line
 
+# Fast DDS 3 has another name for an element of the profile, and loads nothing of a file with the old one.
+FAST_DDS_2_PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds_quick_discovery.xml'
+FAST_DDS_3_PROFILE = 'FASTDDS_DEFAULT_PROFILES_FILE', 'fastdds3_quick_discovery.xml'
+PROFILE_VARIABLES = FAST_DDS_2_PROFILE[0], FAST_DDS_3_PROFILE[0]
+FAST_DDS_2 = ('humble', 'iron', 'jazzy')
 POLL = 0.05
 RESPAWN_DELAY = 0.1     # s; twice as long each time a process lives less than STEADY
 LONGEST_DELAY = 16.0
@@ -34,6 +40,23 @@ ESCALATION = ((signal.SIGTERM, 4.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 5.0
 PARENT_DEATH = Path(__file__).with_name('parent_death.py')
 STANDBY = 'mbse_ros.nodes.graphs.warm_standby'
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
+
+
+def dds_profile(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variable that names our profile for the ROS 2 of an environment (ROS_DISTRO); {} where the user has named one."""
+    if any(name in environment for name in PROFILE_VARIABLES):
+        return {}
+    name, file = FAST_DDS_2_PROFILE if environment.get('ROS_DISTRO') in FAST_DDS_2 else FAST_DDS_3_PROFILE
+    return {name: str(share_directory() / 'config' / file)}
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """Seconds that a process, all its threads and the system for it have used so far; None where nothing says it."""
+    try:
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def command(process: Process) -> list[str]:

@@ -16,8 +16,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ...streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from ..base.diagnostics import status_text
-from ..inputs.pace import Pace
-from ..inputs.silence import Silence
+from ..inputs.timing import Pace, Silence
 from .wire import header
 
 Colour = tuple[float, float, float]
