@@ -32,8 +32,8 @@ TESTS = {
     'streams/rates': 'streams_rates', 'streams/gaps': 'streams_gaps', 'streams/faint': 'streams_faint',
     'streams/recovery': 'streams_machine_recovery', 'streams/ages': 'streams_ages offline_time_rules',
     'streams/clocks': 'streams_clocks', 'streams/elapsed': 'streams_elapsed', 'streams/records': 'streams_rates',
-    'streams/stages': 'streams_stages', 'streams/verdict': 'payload_load_change', 'streams/rows': 'streams_regular',
-    'streams/regular': 'streams_regular', 'streams/channel_buffer': 'streams_interpolation streams_late',
+    'streams/stages': 'streams_stages', 'streams/verdict': 'payload_load_change', 'streams/regular': 'streams_regular',
+    'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
     'streams/bounds': 'streams_linkage_watch streams_limits streams_linkage_recovery',
     'streams/channel_monitor': ('streams_linkage_watch streams_linkage_recovery streams_machine_recovery '

@@ -10,9 +10,8 @@ import pytest
 from mbse_ros.compiled import compiler as remarks
 from mbse_ros.compiled import have_compiler
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
+from mbse_ros.doctor.compilation import cache_check, compiler_check
 from mbse_ros.doctor.computer import (
-    cache_check,
-    compiler_check,
     date_check,
     disk_check,
     kernel_says,

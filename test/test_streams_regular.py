@@ -16,8 +16,7 @@ from mbse_ros.streams.clocks import Clocks
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.merge import Merger
 from mbse_ros.streams.records import Segment
-from mbse_ros.streams.rows import FEWEST, regular_rows
-from mbse_ros.streams.stretch import Stretch
+from mbse_ros.streams.regular import FEWEST, SegmentBlock, regular_rows
 
 CHANNELS, COMMANDS = ['a', 'b', 'c'], ['d', 'e']
 NAMES = CHANNELS + COMMANDS
@@ -83,7 +82,7 @@ def one_by_one(interpolator: Interpolator, samples: list[Sample]) -> tuple[list[
 
 
 def in_blocks(interpolator: Interpolator, samples: list[Sample], names: list[str], sizes: list[int]
-              ) -> tuple[list[Segment | Stretch], list[str]]:
+              ) -> tuple[list[Segment | SegmentBlock], list[str]]:
     found, refused, first = [], [], 0
 
     def take_refused(text: str, sample: Sample) -> None:
@@ -101,8 +100,8 @@ def in_blocks(interpolator: Interpolator, samples: list[Sample], names: list[str
     return found, refused
 
 
-def spread(found: list[Segment | Stretch]) -> list[Segment]:
-    return [segment for item in found for segment in (item.segments() if isinstance(item, Stretch) else [item])]
+def spread(found: list[Segment | SegmentBlock]) -> list[Segment]:
+    return [segment for item in found for segment in (item.segments() if isinstance(item, SegmentBlock) else [item])]
 
 
 def memory(interpolator: Interpolator) -> list[Any]:
@@ -128,7 +127,7 @@ def test_whatever_comes_the_same_as_one_by_one(events: list[tuple[str, int, int]
     assert (many.clocks._newest, many.clocks._suspects) == (one.clocks._newest, one.clocks._suspects)
     assert memory(many) == memory(one)
     merged, singly = Merger(35 * MS), Merger(35 * MS)
-    joined = [s for item in found for s in (merged.add_stretch(item) if isinstance(item, Stretch)
+    joined = [s for item in found for s in (merged.add_block(item) if isinstance(item, SegmentBlock)
                                             else merged.add(item))]
     assert same([*joined, *merged.flush()], [s for item in expected for s in singly.add(item)] + [*singly.flush()])
 

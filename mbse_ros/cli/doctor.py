@@ -55,7 +55,7 @@ def doctor(
 
 def look(machine: str | None, namespace: str | None, seconds: float, sources: str | None = None) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
-    from ..doctor.computer import dependency_checks, extras_check, python_check
+    from ..doctor.python import dependency_checks, extras_check, python_check
     yield python_check()
     yield from dependency_checks()
     yield extras_check()
@@ -72,7 +72,7 @@ def look(machine: str | None, namespace: str | None, seconds: float, sources: st
 
 def compiled() -> list[Check]:
     """Compiler and cache."""
-    from ..doctor.computer import cache_check, compiler_check
+    from ..doctor.compilation import cache_check, compiler_check
     return [compiler_check(), *examined('cache', cache_check)]
 
 

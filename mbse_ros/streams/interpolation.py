@@ -54,11 +54,9 @@ from ..settings import Settings, setting
 from .channel_buffer import SHORT, ChannelBuffer
 from .clocks import LIMIT, Clocks
 from .records import Segment
-from .regular import periods, take_rows
+from .regular import LARGEST, SegmentBlock, periods, regular_rows, take_rows
 from .reorder import Reorder
-from .rows import LARGEST, regular_rows
 from .segment_grid import SegmentGrid
-from .stretch import Stretch
 
 SHORTEST_STEP, LONGEST_STEP = 2e-4, 2e-3    # s, between which a step changes no result (docs/figures.md)
 
@@ -184,10 +182,10 @@ class Interpolator:
         return found
 
     def add_block(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
-                  refuse: Callable[[SampleError, int], None]) -> list[Segment | Stretch]:
+                  refuse: Callable[[SampleError, int], None]) -> list[Segment | SegmentBlock]:
         """The same of samples as arrays (n,): ``places`` among ``names``, stamps, ns, and values; where all inputs come
         in rows, many segments at a time. ``refuse`` gets the row, too."""
-        found: list[Segment | Stretch] = []
+        found: list[Segment | SegmentBlock] = []
         row = 0
 
         def samples(first: int, stop: int) -> Iterator[tuple[str, int, float]]:
@@ -224,7 +222,7 @@ class Interpolator:
         shortest, longest = periods(self._grid)
         return regular_rows(places, stamps, values, len(names), shortest, min(longest, LIMIT))
 
-    def _take_rows(self, names: list[str], stamps: np.ndarray, values: np.ndarray) -> Stretch | None:
+    def _take_rows(self, names: list[str], stamps: np.ndarray, values: np.ndarray) -> SegmentBlock | None:
         """Segments of the first rows, taken; None where they have to come one by one."""
         stretch = take_rows(self._grid, [self._inputs[name] for name in names], stamps, values)
         if stretch is not None:

@@ -9,7 +9,7 @@ from math import isfinite
 import numpy as np
 
 from .records import Segment
-from .stretch import Stretch
+from .regular import SegmentBlock
 
 
 class Merger:
@@ -33,17 +33,17 @@ class Merger:
             return (*done, *self.flush())
         return done
 
-    def add_stretch(self, stretch: Stretch) -> list[Segment]:
-        """Take the segments of a stretch; what comes out is as of one by one."""
+    def add_block(self, block: SegmentBlock) -> list[Segment]:
+        """Take the segments of a block; what comes out is as of one by one."""
         found: list[Segment] = []
-        bounds, first = stretch.bounds, 0
-        changes = np.flatnonzero((stretch.repeats[1:] != stretch.repeats[:-1]).any(axis=1)) + 1
-        for stop in (*changes.tolist(), len(stretch)):
+        bounds, first = block.bounds, 0
+        changes = np.flatnonzero((block.repeats[1:] != block.repeats[:-1]).any(axis=1)) + 1
+        for stop in (*changes.tolist(), len(block)):
             while first < stop:
-                follows = self._waiting and self._follows(stretch.joined(first, first + 1))
+                follows = self._waiting and self._follows(block.joined(first, first + 1))
                 begin = self._waiting[0].start_ns if follows else int(bounds[first])
                 last = min(max(int(np.searchsorted(bounds, begin + self.duration_ns)), first + 1), stop)
-                found.extend(self.add(stretch.joined(first, last)))
+                found.extend(self.add(block.joined(first, last)))
                 first = last
         return found
 

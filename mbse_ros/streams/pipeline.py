@@ -70,7 +70,7 @@ class Pipeline:
             if isinstance(item, Segment):
                 found.extend(self._joined((item,)))
             elif self._merger is not None:
-                found.extend(self._merger.add_stretch(item))
+                found.extend(self._merger.add_block(item))
             else:
                 found.extend(item.segments())
         return found

@@ -1,20 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpolation of rows of samples, one of every input with one stamp, many rows at a time.
+"""Interpolation where samples come in rows, one of every input with one stamp, many rows at a time.
 
-The rules are those of ``interpolation``, and so is each operation on a number: the results are the same bit for bit.
-Where every input sends with one stamp each row completes one segment, from the grid's last instant to the newest that
+So a log does that one computer wrote. The rules are those of ``interpolation``, and so is each operation on a number:
+the results are the same bit for bit. Each row completes one segment, from the grid's last instant to the newest that
 the stamp reaches; nothing is awaited, given up or dropped.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .channel_buffer import SHORT, ChannelBuffer
+from .records import Segment
 from .segment_grid import SIMILAR_RATE, SegmentGrid
-from .stretch import Stretch
 
+FEWEST = 8          # rows for which arrays are worth while
+LARGEST = 1e15      # of a sample, SI: no sensor measures more, and squares of it are finite
 LEAST = 4           # rows, after which nothing of the buffers is from before them
+
+
+def regular_rows(places: np.ndarray, stamps: np.ndarray, values: np.ndarray, count: int, shortest: int, longest: int
+                 ) -> list[tuple[int, int]]:
+    """Stretches (first, stop) of samples in rows of ``count`` inputs, at least ``FEWEST`` rows in each.
+
+    ``places`` (n,), which input from 0 on, ``stamps`` (n,), ns, ``values`` (n,). From row to row the stamp rises by
+    ``shortest`` to ``longest``, ns; all values are finite.
+    """
+    if len(stamps) < FEWEST * count:
+        return []
+    first = np.concatenate(([0], np.flatnonzero(stamps[1:] != stamps[:-1]) + 1))
+    full = np.diff(first, append=len(stamps)) == count
+    rows = first[full]
+    samples = rows[:, None] + np.arange(count)
+    order, largest = places[samples], np.abs(values[samples]).max(axis=1, initial=0.0)
+    good = (largest < LARGEST) & (np.sort(order, axis=1) == np.arange(count)).all(axis=1)     # NaN is not smaller
+    period = np.diff(stamps[rows])
+    follows = np.zeros(len(rows) + 1, dtype=bool)       # and an end that follows nothing
+    follows[1:-1] = (good[1:] & good[:-1] & (np.diff(rows) == count) & (order[1:] == order[:-1]).all(axis=1)
+                     & (period >= shortest) & (period <= longest))
+    heads = np.flatnonzero(~follows[:-1])               # each begins what follows it
+    lengths = np.diff(heads, append=len(rows))
+    return [(int(rows[head]), int(rows[head]) + count * int(length)) for head, length in zip(heads, lengths)
+            if length >= FEWEST]
+
+
+@dataclass(frozen=True)
+class SegmentBlock:
+    """Segments of which none misses a sample or begins after a restart.
+
+    ``sequence`` of the first; ``bounds`` (n + 1,), ns: where each begins, and the last one ends; ``first`` (n + 1,):
+    the same as rows of ``values`` (steps, channels) and ``command_values`` (steps, commands); ``repeats``
+    (n, channels).
+    """
+
+    sequence: int
+    step_ns: int
+    bounds: np.ndarray
+    first: np.ndarray
+    channels: tuple[str, ...]
+    values: np.ndarray
+    repeats: np.ndarray
+    commands: tuple[str, ...]
+    command_values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.repeats)
+
+    def joined(self, first: int, stop: int) -> Segment:
+        """Segments from ``first`` to before ``stop``, which have the same ``repeats``, as one."""
+        rows = slice(int(self.first[first]), int(self.first[stop]))
+        return Segment(self.sequence + stop - 1, int(self.bounds[first]), self.step_ns, False, self.channels,
+                       self.values[rows], self.repeats[first], self.commands, self.command_values[rows], stop - first)
+
+    def segments(self) -> list[Segment]:
+        """One by one."""
+        return [self.joined(k, k + 1) for k in range(len(self))]
 
 
 def periods(grid: SegmentGrid) -> tuple[int, int]:
@@ -22,9 +84,10 @@ def periods(grid: SegmentGrid) -> tuple[int, int]:
     return grid.step, min(grid.gap // SHORT, grid.gap - grid.step, (grid.patience - 1) // 2)
 
 
-def take_rows(grid: SegmentGrid, order: list[ChannelBuffer], stamps: np.ndarray, values: np.ndarray) -> Stretch | None:
+def take_rows(grid: SegmentGrid, order: list[ChannelBuffer], stamps: np.ndarray, values: np.ndarray
+              ) -> SegmentBlock | None:
     """Segments of the first rows, as many as are regular: stamps (n,), ns, values (n, inputs) in the ``order`` in which
-    they came, as of ``rows.regular_rows`` with ``periods``.
+    they came, as of ``regular_rows`` with ``periods``.
 
     None, and nothing is taken, where these are fewer than ``LEAST``, or what came before was not regular.
     """
@@ -46,10 +109,10 @@ def take_rows(grid: SegmentGrid, order: list[ChannelBuffer], stamps: np.ndarray,
     commands = np.repeat(held[:-1], np.diff(first), axis=0)
     reached = t[1:] == bounds[1:]           # a command with the stamp of the last step counts there
     commands[first[1:][reached] - 1] = held[1:][reached]
-    stretch = Stretch(grid.sequence + 1, grid.step, bounds, first, grid.channels, interpolated, repeats, grid.commands,
-                      commands)
+    block = SegmentBlock(grid.sequence + 1, grid.step, bounds, first, grid.channels, interpolated, repeats,
+                         grid.commands, commands)
     _go_on(grid, order, t, values, bounds)
-    return stretch
+    return block
 
 
 def _ready(grid: SegmentGrid, order: list[ChannelBuffer]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...streams.rows import LARGEST as MEASURABLE
+from ...streams.regular import LARGEST as MEASURABLE
 from ..log_samples import Column, LogSamples
 
 STEP = 0.05         # s, of the grid

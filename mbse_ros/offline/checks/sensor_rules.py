@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from ...machine.channels import Channel
-from ...streams.rows import LARGEST
+from ...streams.regular import LARGEST
 from ..log_samples import LogSamples
 from .channel_series import Series
 from .remedies import Finding
