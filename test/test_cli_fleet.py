@@ -54,7 +54,7 @@ def tables(output: Path) -> dict[str, bytes]:
 def test_each_bag_has_its_table_and_what_fails_is_said(bags, done) -> None:
     output, said = done
     assert said.status == 1 and said.err.startswith('failed: ') and 'none of the topics' in said.err
-    assert '3 bags (0 of them done before), 3 loads' in said.out
+    assert '3 bags (0 of them done before), 0.00 h, 3 loads, total 1' in said.out
     found = json.loads((bags.parent / 'x.json').read_text())
     assert (found['bags'], found['loads'], found['done_before']) == (4, 3, 0)
     lower, upper = found['total_interval']      # errors of the machine's numbers are the same in all bags
@@ -177,7 +177,7 @@ def test_a_map_of_sources_goes_to_the_workers(bags, tmp_path) -> None:
                     'path: fluid_pressure, unit: Pa}\n')
     words = 'fleet', bags / 'three', '--jobs', 1, '-o', tmp_path / 'x.csv'
     done = mbse(*words, '--sources', file)
-    assert done.status == 0 and '1 load in' in done.out, done
+    assert done.status == 0 and '1 load, total ' in done.out, done
     assert mbse(*words, '--sources', file).out.startswith('1 bag (1 of them done before)')
     assert 'sources' in refused(*words)
 

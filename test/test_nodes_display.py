@@ -39,7 +39,8 @@ from studies.shifts import Bucket, Shift
 LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,
         'status': 'too_slow', 'reason': 'piston too slow', 'carrying': True, 'since_ns': 1, 'counted': False,
         'radius': 6.0, 'limit': 1800.0, 'overload': 'ok', 'truck': 'T7', 'loads': 2, 'total': 1800.0,
-        'total_interval': [1750.0, 1850.0], 'target': 3000.0, 'remaining': 1200.0, 'reached': False, 'tip_off': 0.0,
+        'total_interval': [1750.0, 1850.0], 'untrusted': 0, 'untrusted_total': 0.0, 'target': 3000.0,
+        'remaining': 1200.0, 'reached': False, 'tip_off': 0.0,
         'trouble': ''}
 
 

@@ -14,7 +14,7 @@ from mbse_ros.scale.detection import Detector
 from mbse_ros.scale.load import CARRIED, COUNTED, EMPTY, PUT_BACK, WEIGHED, Load
 from mbse_ros.scale.reading import Place, Reading
 from mbse_ros.scale.scale_settings import ScaleSettings
-from mbse_ros.scale.uncertain import UncertainMass, total
+from mbse_ros.scale.uncertain import UncertainMass, combined
 from mbse_ros.streams.records import PayloadStatus
 from studies.shifts import NAMES, TRUCK, Bucket, Shift, working_day
 
@@ -100,8 +100,8 @@ def test_a_bucket_that_is_only_tipped_gives_the_truck_a_part() -> None:
 def test_a_mass_that_has_begun_to_change_is_left_out() -> None:
     """Without the guard the last part of the load, which falls already, would pull the mass down."""
     buckets = [Bucket(1500.0)] * 10
-    guarded = total(load.mass for load in loads_of(Shift(buckets, **EXACT))[0]).value
-    plain = total(load.mass for load in loads_of(Shift(buckets, **EXACT), guard=0.0)[0]).value
+    guarded = combined((1.0, load.mass) for load in loads_of(Shift(buckets, **EXACT))[0]).value
+    plain = combined((1.0, load.mass) for load in loads_of(Shift(buckets, **EXACT), guard=0.0)[0]).value
     assert abs(guarded - 15000.0) < abs(plain - 15000.0) and guarded == pytest.approx(15000.0, rel=3e-3)
 
 
@@ -136,7 +136,7 @@ def test_without_information_all_is_common() -> None:
     detector = Detector(NAMES, SPAN)
     masses = [load.mass for reading in readings for load in detector.process(reading)]
     assert len(masses) == 4 and all(set(mass.common) == {''} for mass in masses)
-    assert total(masses).stddev > 0.95 * sum(abs(mass.common['']) for mass in masses)
+    assert combined((1.0, mass) for mass in masses).stddev > 0.95 * sum(abs(mass.common['']) for mass in masses)
 
 
 def test_a_load_that_surely_is_gone_without_a_new_mass() -> None:
@@ -238,7 +238,7 @@ def test_a_whole_day() -> None:
     loads, _ = loads_of(shift)
     assert sum(load.counts for load in loads) == 300
     assert sum(load.status == PUT_BACK for load in loads) == sum(bucket.aborted for bucket in shift.buckets) == 8
-    found = total(load.mass for load in loads if load.counts)
+    found = combined((1.0, load.mass) for load in loads if load.counts)
     lower, upper = found.interval
     assert lower < shift.delivered < upper and found.value == pytest.approx(shift.delivered, rel=5e-3)
     stamps = np.array(shift.at)

@@ -25,6 +25,7 @@ from mbse_ros.offline.bag import KINDS, parse_tuning
 from mbse_ros.offline.weigh_bags import weigh_bags
 from mbse_ros.scale import table
 from mbse_ros.scale.export import NAMESPACE, Equipment, write_loads
+from mbse_ros.scale.record import LOAD
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.store import RecordStore
 from mbse_ros.scale.table import COLUMNS, rows
@@ -114,7 +115,9 @@ def test_loads_of_wrong_samples_are_not_trusted(frames, tmp_path) -> None:
     found = json.loads((tmp_path / 'x.json').read_text())
     assert found['count'] and found['untrusted'] == found['count'] == found['trucks']['truck 1']['untrusted']
     assert all(not load['trusted'] and f'{name}: 2' in load['why'] for load in found['loads'])
-    assert '(all not trusted)' in done.out and f'not trusted: {name}: ' in done.out
+    assert found['total'] == 0.0 and found['untrusted_total'] == sum(load['mass'] for load in found['loads']) > 0.0
+    assert f"{found['count']} loads not trusted: {found['untrusted_total']:.1f} (" in done.out
+    assert 'total' not in done.out and f'not trusted: {name}: ' in done.out
     assert any(f'clipped: {name}: ' in line and 'again and again' in line for line in done.warnings)
 
 
@@ -182,7 +185,9 @@ def test_counts_of_iso_15143_3(bag, tmp_path) -> None:
     """Elements and units as in the standard's snapshot of a fleet."""
     path = tmp_path / 'deep' / 'fleet.xml'
     found = weigh_bags([bag], crane(), {})
-    write_loads(found.records, path, Equipment('patu655_lift', 'crane 7', 'Kesla', '0815'))
+    *_, last = (record for record in found.records if record.kind == LOAD)
+    doubtful = replace(last, number=99, data={**last.data, 'mass': 1000.0, 'trusted': False})   # neither in the count
+    write_loads([*found.records, doubtful], path, Equipment('patu655_lift', 'crane 7', 'Kesla', '0815'))
     root = ElementTree.parse(path).getroot()
     name = f'{{{NAMESPACE}}}'
     assert root.tag == f'{name}Fleet' and root.attrib['snapshotTime'].startswith('2023-11-14T22:13:3')

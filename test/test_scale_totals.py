@@ -13,11 +13,12 @@ from scale_support import excavator, scale, weighed
 
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.scale.book import Book
+from mbse_ros.scale.book import Book, Tally
 from mbse_ros.scale.reading import reading as reading_of
-from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, ZERO
+from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, UNDO, ZERO, Record, mass_data
 from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import MemoryJournal, followed_numbers
+from mbse_ros.scale.table import total_text
 from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from studies.shifts import START_NS, Bucket, Shift, payload_of
@@ -195,7 +196,7 @@ def test_a_load_that_was_dropped_while_the_scale_was_down() -> None:
     assert scale(journal).book.missed == missed
     (done,) = stage.load_done()
     assert done.kind == LOAD and (done.data['who'], done.data['trusted']) == ('operator', False)
-    assert stage.book.all.mass == missed.mass and stage.book.filling.tally.count == 1
+    assert stage.book.all.doubted == missed.mass and stage.book.filling.tally.count == 1     # what was lost is unseen
     with pytest.raises(ScaleError, match='no load'):
         stage.load_done()
 
@@ -331,6 +332,38 @@ def test_the_numbers_are_those_that_the_observer_reports_by() -> None:
     machine = excavator()
     estimator = PayloadEstimator(machine, PayloadSettings(), 'vm')
     assert followed_numbers(machine) == tuple(machine.parameters.names[k] for k in estimator._followed)
+
+
+def test_the_total_is_of_loads_that_are_trusted_and_the_others_stand_beside_it() -> None:
+    """Each with its interval; an undo takes a load out of its own sum. All of them are on the truck."""
+    def load(number: int, kg: float, trusted: bool) -> Record:
+        return Record(LOAD, START_NS + number, {
+            'truck': 'truck 1', 'start_ns': START_NS, 'end_ns': START_NS + number, 'dropped': None, 'counts': True,
+            'trusted': trusted, **mass_data(UncertainMass(kg, 3.0, {'friction': 4.0}))}, number=number)
+    book = Book()
+    book.filling.target = 1500.0
+    for record in (load(1, 400.0, True), load(2, 600.0, True), load(3, 900.0, False)):
+        book.apply(record)
+    assert book.all.mass == UncertainMass(1000.0, sqrt(18.0), {'friction': 8.0})
+    assert book.all.doubted == UncertainMass(900.0, 3.0, {'friction': 4.0})
+    assert (book.filling.remaining, book.filling.reached) == (-400.0, True)
+    assert total_text(book.all) == ('2 loads, total 1000.0 (982.3 to 1017.7) kg; 1 load not trusted and not in the '
+                                    'total: 900.0 (890.2 to 909.8) kg')
+    values = book.trucks['truck 1'].values
+    assert (values['loads'], values['total'], values['untrusted'], values['untrusted_total']) == (3, 1000.0, 1, 900.0)
+    assert values['untrusted_interval'] == pytest.approx([890.2, 909.8], abs=0.01)
+    all_bags = Tally()
+    all_bags.join(book.all)
+    all_bags.join(book.all)
+    assert (all_bags.count, all_bags.untrusted, all_bags.doubted.value) == (6, 2, 1800.0)
+    assert all_bags.mass.common == {'friction': 16.0} and all_bags.mass.own == pytest.approx(6.0)
+    book.apply(Record(UNDO, START_NS + 4, {'load': 3}, number=4))
+    assert book.all.doubted == UncertainMass(0.0) and book.all.mass.value == 1000.0
+    assert total_text(book.all) == '2 loads, total 1000.0 (982.3 to 1017.7) kg' and total_text(Tally()) == 'no load'
+    for number in (1, 2):
+        book.apply(Record(UNDO, START_NS + 5, {'load': number}, number=4 + number))
+    book.apply(load(7, 900.0, False))
+    assert total_text(book.all) == '1 load not trusted: 900.0 (890.2 to 909.8) kg'
 
 
 def test_two_trucks_in_one_record_each() -> None:

@@ -98,13 +98,14 @@ def _check_pyarrow() -> None:
 def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:
     """What was found, and what failed; exit status 1 where something did."""
     from ..report.files import write_json
-    from ..scale.uncertain import total
+    from ..scale.book import Tally
+    from ..scale.table import total_text
     failed = sorted((done for done in found if done.error), key=lambda done: done.bag)
     good = sorted((done for done in found if not done.error), key=lambda done: done.bag)
-    mass = total(done.mass for done in good)
-    loads, untrusted = sum(done.loads for done in good), sum(done.untrusted for done in good)
-    write_json(json_file, {'bags': len(found), 'done_before': before, 'loads': loads, 'untrusted': untrusted,
-                           'total': mass.value, 'total_interval': list(mass.interval),
+    tally = Tally()
+    for done in good:
+        tally.join(done.tally)
+    write_json(json_file, {'bags': len(found), 'done_before': before, **tally.values,
                            'faults': sorted({fault for done in good for fault in done.faults}),
                            'seconds': sum(done.seconds for done in good),
                            'failures': [{'bag': done.bag, 'error': done.error} for done in failed]})
@@ -112,8 +113,7 @@ def _report(found: list[Done], before: int, output: Path, json_file: Path | None
         typer.echo(f'failed: {done.error}', err=True)
     if len(failed) > SHOWN:
         typer.echo(f'failed: and {len(failed) - SHOWN} more, see {output / "failures"}', err=True)
-    typer.echo(f'{len(good)} bag{"s" * (len(good) != 1)} ({before} of them done before), {loads} load'
-               f'{"s" * (loads != 1)}{f" ({untrusted} not trusted)" if untrusted else ""} in '
-               f'{sum(done.seconds for done in good) / 3600.0:.2f} h: {output}')
+    typer.echo(f'{len(good)} bag{"s" * (len(good) != 1)} ({before} of them done before), '
+               f'{sum(done.seconds for done in good) / 3600.0:.2f} h, {total_text(tally)}: {output}')
     if failed:
         raise typer.Exit(1)

@@ -27,7 +27,7 @@ from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import Overload, scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
-from ..scale.table import count_text
+from ..scale.table import total_text
 from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from .base.lifecycle import ManagedNode
 from .base.node_settings import ScaleNodeSettings, ScaleTuning
@@ -95,7 +95,7 @@ class ScaleNode(ManagedNode[Machine]):
         if wanted.target and book.filling.target != wanted.target:
             self.stage.set_target(wanted.target)
         where = 'in memory alone' if self._store is None else f'in {self._store.path}'
-        self.get_logger().info(f'records {where}: {count_text(book.all)}, {book.all.mass.value:.0f} kg so far')
+        self.get_logger().info(f'records {where}: {total_text(book.all)} so far')
 
     def connect(self) -> None:
         """Take states and payloads from here on."""
@@ -233,8 +233,10 @@ class ScaleNode(ManagedNode[Machine]):
     def _values(self, live: Live) -> dict[str, object]:
         """Numbers of the diagnostics."""
         return {'mass, kg': f'{live.mass:.1f} ({live.lower:.1f} to {live.upper:.1f})', 'carrying': live.carrying,
-                'truck': live.truck, 'loads': live.loads, 'total, kg': f'{live.total:.1f}', 'remaining, kg':
-                'no target' if live.remaining is None else f'{live.remaining:.1f}', 'radius, m': f'{live.radius:.2f}',
+                'truck': live.truck, 'loads': live.loads, 'total, kg': f'{live.total:.1f}',
+                'not trusted': live.untrusted, 'not trusted, kg': f'{live.untrusted_total:.1f}',
+                'remaining, kg': 'no target' if live.remaining is None else f'{live.remaining:.1f}',
+                'radius, m': f'{live.radius:.2f}',
                 'limit, kg': f'{live.limit:.0f}', 'waiting to be recorded': len(self.stage.pending)}
 
     def _tear_down(self) -> None:

@@ -26,6 +26,7 @@ from ..errors import MbseError, SettingError
 from ..machine import Machine
 from ..machine.find_machine import with_valves
 from ..resources import write_whole
+from ..scale.book import Tally
 from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
@@ -77,9 +78,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a bag: ``loads`` counted, how many of them are ``untrusted``, their ``total``, kg, its ``own``
-    and ``common`` deviations, see UncertainMass, the ``faults`` for which masses of loads were held, ``seconds`` of the
-    bag, or the ``error``."""
+    """What became of a bag: ``loads`` counted, how many of them are ``untrusted``, ``total`` and ``doubted``, kg, of
+    those that are trusted and of the others, with ``own`` and ``common`` deviations, see UncertainMass, the
+    ``faults`` for which masses of loads were held, ``seconds`` of the bag, or the ``error``."""
 
     bag: str
     loads: int = 0
@@ -87,14 +88,18 @@ class Done:
     total: float = 0.0
     own: float = 0.0
     common: Mapping[str, float] = field(default_factory=dict)
+    doubted: float = 0.0
+    doubted_own: float = 0.0
+    doubted_common: Mapping[str, float] = field(default_factory=dict)
     faults: Sequence[str] = ()
     seconds: float = 0.0
     error: str = ''
 
     @property
-    def mass(self) -> UncertainMass:
-        """The total."""
-        return UncertainMass(self.total, self.own, self.common)
+    def tally(self) -> Tally:
+        """Its loads."""
+        return Tally(self.loads - self.untrusted, UncertainMass(self.total, self.own, self.common), self.untrusted,
+                     UncertainMass(self.doubted, self.doubted_own, self.doubted_common))
 
 
 @lru_cache(maxsize=2)
@@ -128,7 +133,7 @@ def estimate_bag(task: Task) -> Done:
     total = found.book.all
     faults = list(dict.fromkeys(fault for load in found.loads for fault in load.faults))
     done = Done(task.bag, total.count, total.untrusted, total.mass.value, total.mass.own, dict(total.mass.common),
-                faults, found.seconds)
+                total.doubted.value, total.doubted.own, dict(total.doubted.common), faults, found.seconds)
     write = write_parquet if task.suffix == PARQUET else write_csv
     written = root / LOADS / f'{task.key}{task.suffix}'
     write_whole(written, lambda path: write(table, path, MORE))

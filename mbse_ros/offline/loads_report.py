@@ -13,8 +13,8 @@ from ..report.data import Run, Table
 from ..report.text import number, percent, wall_time
 from ..scale.comparison import HOUR, Comparison, largest_causes
 from ..scale.record import ZERO
-from ..scale.table import count_text, mass_text, undone_loads
-from ..scale.uncertain import UncertainMass, combined
+from ..scale.table import mass_text, total_text, undone_loads
+from ..scale.uncertain import UncertainMass
 from ..streams.elapsed import set_back
 from .log_loads import CELLS, WeighedLoad
 from .weigh_bags import WeighedBags
@@ -27,18 +27,19 @@ def loads_report(found: WeighedBags, comparison: Comparison | None) -> Run:
     """All that the page shows; times in hours from the start of the first load."""
     counted = found.counted
     begin = found.loads[0].record.data['start_ns'] if found.loads else 0
-    total = combined((1.0, load.record.mass) for load in counted)
-    charts: list[Chart | None] = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
+    trusted = [load for load in counted if load.trusted]
+    charts: list[Chart | None] = [_loads_chart(found, counted, begin)] if counted else []
+    charts += [_total_chart(trusted, begin)] if trusted else []
     charts += [_zero_chart(found, begin), None if comparison is None else _error_chart(comparison, begin)]
-    return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, total, comparison, begin),
-               notes=_notes(found), tables=_tables(found, counted, total, comparison),
+    return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, comparison, begin),
+               notes=_notes(found), tables=_tables(found, counted, comparison),
                charts=tuple(chart for chart in charts if chart is not None))
 
 
-def _facts(found: WeighedBags, total: UncertainMass, comparison: Comparison | None, begin: int) -> dict[str, str]:
+def _facts(found: WeighedBags, comparison: Comparison | None, begin: int) -> dict[str, str]:
     start = wall_time(begin)
     facts = {'Start of the first load': start} if start else {}
-    facts |= {'Loads that count': count_text(found.book.all), 'Total, 95 % interval': f'{mass_text(total)} kg'}
+    facts |= {'Loads that count, 95 % interval': total_text(found.book.all)}
     return facts | ({} if comparison is None else comparison.facts)
 
 
@@ -66,7 +67,8 @@ def _masses(masses: Sequence[UncertainMass]) -> tuple[np.ndarray, np.ndarray, np
 
 def _loads_chart(found: WeighedBags, counted: Sequence[WeighedLoad], begin: int) -> Chart:
     curves, inside = [], {id(load) for load in counted}
-    for label, loads, color in (('counts', counted, COLORS['estimated']), ('does not count', [
+    for label, loads, color in (('counts', [load for load in counted if load.trusted], COLORS['estimated']), (
+            'not trusted', [load for load in counted if not load.trusted], COLORS['low_passed']), ('does not count', [
             load for load in found.loads if id(load) not in inside], COLORS['measured'])):
         if loads:
             t = _hours([load.record.stamp_ns for load in loads], begin)
@@ -84,8 +86,9 @@ def _total_chart(counted: Sequence[WeighedLoad], begin: int) -> Chart:
         sums.append(sums[-1] + load.record.mass)
     value, lower, upper = _masses(sums[1:])
     return Chart('Total', 'total', (Panel(
-        'All loads so far', 'kg', (_bars(t, lower, upper, '95 % interval', COLORS['measured']),
-                                   Curve('total', t, value, COLORS['estimated'], 'points')), x_label=HOURS),),
+        'All loads that are trusted, so far', 'kg', (
+            _bars(t, lower, upper, '95 % interval', COLORS['measured']),
+            Curve('total', t, value, COLORS['estimated'], 'points')), x_label=HOURS),),
         'The sum, with what is common to all loads taken as common.')
 
 
@@ -119,8 +122,7 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
         'Weighed minus known, with the interval of both.')
 
 
-def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: UncertainMass, comparison: Comparison | None
-            ) -> list[Table]:
+def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comparison | None) -> list[Table]:
     undone, numbers = undone_loads(found.records), {id(load): str(k) for k, load in enumerate(counted, 1)}
     tables = [Table('Loads', ('load', 'bag', *CELLS), [
         (numbers.get(id(load), '–'), Path(load.bag).resolve().name, *load.cells(undone)) for load in found.loads])]
@@ -130,8 +132,10 @@ def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: Uncertain
             (row.name, mass_text(row.weighed), f'{row.known.value:.1f}', f'{row.error:+.1f}',
              f'{100.0 * row.error / row.known.value:+.2f}', 'holds' if row.holds else 'does not hold')
             for row in comparison.rows]))
-    tables.append(Table('Trucks', ('truck', 'loads', 'total, kg'), [
-        (name, str(tally.count), mass_text(tally.mass)) for name, tally in found.book.trucks.items()]))
+    tables.append(Table('Trucks', ('truck', 'loads', 'total, kg', 'not trusted, kg'), [
+        (name, str(tally.count - tally.untrusted), mass_text(tally.mass),
+         f'{tally.untrusted}: {mass_text(tally.doubted)}' if tally.untrusted else '')
+        for name, tally in found.book.trucks.items()]))
     tables.append(Table('Largest causes of the total\'s interval', ('cause', '1 sigma, kg'), [
-        (cause, number(kg)) for cause, kg in largest_causes(total, LARGEST)]))
+        (cause, number(kg)) for cause, kg in largest_causes(found.book.all.mass, LARGEST)]))
     return [table for table in tables if table.rows]

@@ -21,7 +21,7 @@ from ..scale.record_file import read_records
 from ..scale.scale_file import BARE, Overload, ScaleFile
 from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
-from ..scale.table import count_text, mass_text, undone_loads
+from ..scale.table import total_text, undone_loads
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.elapsed import set_back
@@ -62,21 +62,18 @@ class WeighedBags:
         return [load for load in self.loads if load.record.counts and load.record.number not in undone]
 
     def to_json(self) -> dict[str, Any]:
-        """Loads and total, kg, s."""
-        total, undone = self.book.all, undone_loads(self.records)
-        trucks = {name: {'loads': tally.count, 'untrusted': tally.untrusted, 'total': tally.mass.value,
-                         'total_interval': list(tally.mass.interval)} for name, tally in self.book.trucks.items()}
-        return {'loads': [load.values(load.record.number in undone) for load in self.loads], 'total': total.mass.value,
-                'total_interval': list(total.mass.interval), 'count': total.count, 'untrusted': total.untrusted,
-                'trucks': trucks, 'overloads': list(self.overloads), 'held_s': dict(self.held)}
+        """Loads and totals, kg, s."""
+        undone = undone_loads(self.records)
+        totals = {('count' if key == 'loads' else key): value for key, value in self.book.all.values.items()}
+        return {'loads': [load.values(load.record.number in undone) for load in self.loads], **totals,
+                'trucks': {name: tally.values for name, tally in self.book.trucks.items()},
+                'overloads': list(self.overloads), 'held_s': dict(self.held)}
 
     def summary(self) -> list[str]:
         """Totals by truck and of all, and why loads are not trusted."""
-        lines = [f'{name}: {count_text(tally)}, {mass_text(tally.mass)} kg'
+        lines = [f'{name}: {total_text(tally)}'
                  for name, tally in (self.book.trucks.items() if len(self.book.trucks) > 1 else ())]
-        total = self.book.all
-        lines.append(f'{count_text(total)} in {self.seconds:.1f} s, total {mass_text(total.mass)} kg' if total.count
-                     else f'no load in {self.seconds:.1f} s')
+        lines.append(f'in {self.seconds:.1f} s: {total_text(self.book.all)}')
         reasons = dict.fromkeys(load.record.data.get('why', '') for load in self.loads)
         return [*lines, *(f'not trusted: {why}' for why in reasons if why)]
 

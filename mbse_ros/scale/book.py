@@ -9,26 +9,25 @@ from __future__ import annotations
 from collections import OrderedDict
 from datetime import datetime, timedelta, timezone
 from math import sqrt
+from typing import Any
 
 from .reading import Place
 from .record import ATTACHMENT, ENDED, LOAD, MISSED, TAKEN, TARGET, TRUCK, UNDO, ZERO, Record, place_of
-from .uncertain import UncertainMass
+from .uncertain import NOTHING, UncertainMass
 
 KEPT = 10_000       # loads that can be undone, and fillings that are kept
 FIRST = 'truck 1'
 
 
-class Tally:
-    """Sum of the masses of loads, which can be taken out again; ``untrusted``: how many of them are not trusted."""
+class _Sum:
+    """Of masses, which can be taken out again."""
 
-    def __init__(self) -> None:
-        self.count, self.untrusted, self._value, self._variance = 0, 0, 0.0, 0.0
-        self._common: dict[str, float] = {}
+    def __init__(self, count: int, mass: UncertainMass) -> None:
+        self.count, self._value, self._variance = count, mass.value, mass.own ** 2
+        self._common = dict(mass.common)
 
-    def add(self, mass: UncertainMass, trusted: bool = True, sign: int = 1) -> None:
-        """A load more, or with ``sign`` -1 one less."""
-        self.count += sign
-        self.untrusted += 0 if trusted else sign
+    def add(self, mass: UncertainMass, sign: int, count: int = 1) -> None:
+        self.count += sign * count
         self._value += sign * mass.value
         self._variance += sign * mass.own ** 2
         for cause, kg in mass.common.items():
@@ -38,8 +37,51 @@ class Tally:
 
     @property
     def mass(self) -> UncertainMass:
-        """The sum."""
         return UncertainMass(self._value, sqrt(max(self._variance, 0.0)), dict(self._common))
+
+
+class Tally:
+    """Loads, which can be taken out again: the total of those that are trusted, and that of the others beside it."""
+
+    def __init__(self, trusted: int = 0, mass: UncertainMass = NOTHING, untrusted: int = 0,
+                 doubted: UncertainMass = NOTHING) -> None:
+        self._trusted, self._doubted = _Sum(trusted, mass), _Sum(untrusted, doubted)
+
+    def add(self, mass: UncertainMass, trusted: bool = True, sign: int = 1) -> None:
+        """A load more, or with ``sign`` -1 one less."""
+        (self._trusted if trusted else self._doubted).add(mass, sign)
+
+    def join(self, other: Tally) -> None:
+        """All loads of another one more."""
+        for own, more in ((self._trusted, other._trusted), (self._doubted, other._doubted)):
+            own.add(more.mass, 1, more.count)
+
+    @property
+    def count(self) -> int:
+        """All loads."""
+        return self._trusted.count + self._doubted.count
+
+    @property
+    def untrusted(self) -> int:
+        """How many of them are not trusted."""
+        return self._doubted.count
+
+    @property
+    def mass(self) -> UncertainMass:
+        """The total: of the loads that are trusted."""
+        return self._trusted.mass
+
+    @property
+    def doubted(self) -> UncertainMass:
+        """Of those that are not, which is not in the total."""
+        return self._doubted.mass
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All of it as JSON has it, kg."""
+        return {'loads': self.count, 'total': self.mass.value, 'total_interval': list(self.mass.interval),
+                'untrusted': self.untrusted, 'untrusted_total': self.doubted.value,
+                'untrusted_interval': list(self.doubted.interval)}
 
 
 class Filling:
@@ -51,13 +93,14 @@ class Filling:
 
     @property
     def remaining(self) -> float | None:
-        """What is missing to the target, kg, below 0 where it is more; None without a target."""
-        return self.target - self.tally.mass.value if self.target else None
+        """What is missing to the target, kg, below 0 where it is more; None without a target. Loads that are not
+        trusted are on the truck all the same."""
+        return self.target - self.tally.mass.value - self.tally.doubted.value if self.target else None
 
     @property
     def reached(self) -> bool:
         """Whether the target is reached."""
-        return bool(self.target) and self.tally.mass.value >= self.target
+        return self.remaining is not None and self.remaining <= 0.0
 
 
 class Book:

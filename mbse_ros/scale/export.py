@@ -34,7 +34,8 @@ class Equipment:
 
 
 def snapshot(records: Iterable[Record], equipment: Equipment) -> str:
-    """The snapshot as XML: loads that count, and their mass in whole kilograms, at the stamp of the last record."""
+    """The snapshot as XML: loads that count and are trusted, and their mass in whole kilograms, at the stamp of the
+    last record."""
     book, last = Book(), 0
     for record in records:
         book.apply(record)
@@ -48,7 +49,7 @@ def snapshot(records: Iterable[Record], equipment: Equipment) -> str:
                         ('EquipmentID', equipment.identifier or equipment.model), ('SerialNumber', equipment.serial)):
         ElementTree.SubElement(header, _name(name)).text = value
     count = ElementTree.SubElement(machine, _name('CumulativeLoadCount'), {'datetime': time})
-    ElementTree.SubElement(count, _name('Count')).text = str(book.all.count)
+    ElementTree.SubElement(count, _name('Count')).text = str(book.all.count - book.all.untrusted)
     totals = ElementTree.SubElement(machine, _name('CumulativePayloadTotals'), {'datetime': time})
     ElementTree.SubElement(totals, _name('PayloadUnits')).text = UNIT
     ElementTree.SubElement(totals, _name('Payload')).text = str(round(book.all.mass.value))

@@ -19,10 +19,11 @@ class Live:
     """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs
     there, up to ``gross_upper``; ``status``, ``reason``, words of the ``faults`` of the payload stage; ``carrying``
     a load since ``since_ns``, that has been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg,
-    of the chart there, NaN without one; ``overload``; ``truck`` with its ``loads``, ``total``, kg,
-    ``total_interval``, ``target``, 0 for none, ``remaining``, None without, whether it is ``reached``; ``tip_off``:
-    so much of what hangs there is more than it still takes, kg; ``truck_number``, from 1; ``last_load``: number of
-    the record of the last load that counts, 0 for none.
+    of the chart there, NaN without one; ``overload``; ``truck`` with all its ``loads``, ``total``, kg,
+    ``total_interval``, the ``untrusted`` ones with their ``untrusted_total`` beside it, ``target``, 0 for none,
+    ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
+    still takes, kg; ``truck_number``, from 1; ``last_load``: number of the record of the last load that counts, 0 for
+    none.
     """
 
     stamp_ns: int
@@ -44,6 +45,8 @@ class Live:
     loads: int
     total: float
     total_interval: tuple[float, float]
+    untrusted: int
+    untrusted_total: float
     target: float
     remaining: float | None
     reached: bool
@@ -63,12 +66,13 @@ def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float
     sure = known or payload.status is PayloadStatus.IMPLAUSIBLE     # too much for the machine is too much for the chart
     overload = Overload.NOT_KNOWN if chart is None or not sure else chart.judged(
         radius, payload.upper, detector.settings.overload_warning)
-    remaining, sum_ = filling.remaining, filling.tally.mass
+    remaining, tally = filling.remaining, filling.tally
     over = 0.0
     if remaining is not None and detector.carrying and not detector.counted and known:
         over = max(net - max(remaining, 0.0), 0.0)
     return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
                 payload.status, payload.reason, payload.faults.words, detector.carrying, detector.since_ns,
                 detector.counted, radius, chart.limit(radius) if chart is not None else float('nan'), overload,
-                filling.name, filling.tally.count, sum_.value, sum_.interval, filling.target, remaining,
-                filling.reached, over, book.fillings, book.last.number if book.last is not None else 0)
+                filling.name, tally.count, tally.mass.value, tally.mass.interval, tally.untrusted, tally.doubted.value,
+                filling.target, remaining, filling.reached, over, book.fillings,
+                book.last.number if book.last is not None else 0)

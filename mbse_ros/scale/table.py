@@ -113,8 +113,16 @@ def place_text(place: Mapping[str, float] | None) -> str:
     return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'
 
 
-def count_text(tally: Tally) -> str:
-    """How many loads, and how many of them are not trusted."""
-    doubted = tally.untrusted
-    return f'{tally.count} load{"s" * (tally.count != 1)}' + (
-        f' ({"all" if doubted == tally.count else doubted} not trusted)' if doubted else '')
+def total_text(tally: Tally) -> str:
+    """The loads that are trusted and their total, and beside it those that are not, with theirs."""
+    parts, doubted = [], tally.untrusted
+    if trusted := tally.count - doubted:
+        parts.append(f'{_loads(trusted)}, total {mass_text(tally.mass)} kg')
+    if doubted:
+        parts.append(f'{_loads(doubted)} not trusted{" and not in the total" if trusted else ""}: '
+                     f'{mass_text(tally.doubted)} kg')
+    return '; '.join(parts) or 'no load'
+
+
+def _loads(count: int) -> str:
+    return f'{count} load{"s" * (count != 1)}'

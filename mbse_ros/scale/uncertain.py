@@ -65,8 +65,3 @@ def combined(parts: Iterable[tuple[float, UncertainMass]]) -> UncertainMass:
         for cause, kg in mass.common.items():
             common[cause] = common.get(cause, 0.0) + factor * kg
     return UncertainMass(value, sqrt(variance), common)
-
-
-def total(masses: Iterable[UncertainMass]) -> UncertainMass:
-    """Sum of masses."""
-    return combined((1.0, mass) for mass in masses)

@@ -37,20 +37,14 @@ def totals_values(book: Book, stamp_ns: int) -> dict[str, Any]:
     filling, day = book.filling, book.day_of(stamp_ns)
     last = [record for record, _ in book.loads.values() if record.kind == LOAD][-LAST_LOADS:]
     return {'stamp_ns': stamp_ns, 'truck': filling.name, 'target': filling.target, 'remaining': filling.remaining,
-            'reached': filling.reached, **_tally(filling.tally), 'day': {'date': day, **_tally(
-                book.days.get(day, Tally()))}, 'all': _tally(book.all),
+            'reached': filling.reached, **filling.tally.values, 'day': {'date': day, **book.days.get(
+                day, Tally()).values}, 'all': book.all.values,
             'attachment': book.attachment.data['attachment'] if book.attachment else '',
             'zero': book.zero.mass.value if book.zero else 0.0,
             'missed': book.missed.mass.value if book.missed else None,
             'last_loads': [{'load': book.places[record.number], **{key: record_values(record)[key] for key in (
                 'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts', 'trusted')}}
                 for record in reversed(last)]}
-
-
-def _tally(tally: Tally) -> dict[str, Any]:
-    total = tally.mass
-    return {'loads': tally.count, 'untrusted': tally.untrusted, 'total': total.value,
-            'total_interval': list(total.interval)}
 
 
 def _plain(value: Any) -> Any:

@@ -77,11 +77,11 @@ function show() {
   alarm([over, live.trouble && `records are not written: ${live.trouble}`, missed !== null && !live.carrying &&
     `${kg(missed)} hung here when the scale stopped and are gone: press Load done if the truck has got them`].filter(Boolean).join('; '));
   put('truck', live.truck);
-  put('total', `${kg(live.total)} (${live.loads})`);
+  put('total', `${kg(live.total)} (${live.loads - live.untrusted})` + (live.untrusted ? `, not trusted ${kg(live.untrusted_total)} (${live.untrusted})` : ''));
   put('target', live.target ? kg(live.target) : 'none');
   put('remaining', live.remaining === null ? '–' : kg(live.remaining));
   by('filled').hidden = !live.target;
-  if (live.target) by('filled').value = Math.max(0, Math.min(1, live.total / live.target));
+  if (live.target) by('filled').value = Math.max(0, Math.min(1, 1 - live.remaining / live.target));
   put('tip', live.reached ? 'target reached' : live.tip_off > 0 ? `tip off ${kg(live.tip_off)}` : '');
   put('radius', live.radius === null ? 'radius not known' : `radius ${live.radius.toFixed(2)} m` + (live.limit === null ? '' : `, limit ${kg(live.limit)}`));
   if (!by('operator').hidden) { machine.draw(last.parts); chart.draw(fixed.chart, live); }
