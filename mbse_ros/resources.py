@@ -42,9 +42,16 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
     there.
 
     ``content``: text (UTF-8), bytes, or a function that writes the file it is given; the folder is made. What is there
-    and not a regular file, such as a pipe, is written to as it is. Raises OSError.
+    and not a regular file, such as a pipe, is written to as it is. Raises OSError, which names ``path``.
     """
-    path = Path(path)
+    try:
+        _write_whole(Path(path), content)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None       # a full disk names no file, others the one beside
+        raise
+
+
+def _write_whole(path: Path, content: str | bytes | Callable[[Path], object]) -> None:
     write = content if callable(content) else lambda place: place.write_bytes(
         content.encode('utf-8') if isinstance(content, str) else content)
     if path.exists() and not path.is_file():

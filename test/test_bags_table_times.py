@@ -93,6 +93,7 @@ def test_times_of_day_go_on_after_midnight(tmp_path):
     (['2026-03-02 08:15:30'], '', 'start: 5 s\n', 'since the map has a `start`'),
     (['1960-03-02 08:15:30'], '', '', 'not before zero'),
     (['2026-03-02 08:15:30'], "format: '%H:%M'", '', 'the format'),
+    (['02 08:15'], "format: '%d %H:%M'", '', 'its year'),
     (['2026-03-02 08:15:30', '2026-03-02 08:15:29'], '', '', 'line 3: .* a later time')])
 def test_times_that_cannot_be_told(tmp_path, cells, time, more, words):
     with pytest.raises(BagError, match=words):
@@ -127,7 +128,7 @@ def test_repeated_times(tmp_path):
 
 @pytest.mark.parametrize('end, rows', [
     (b'2,3', 2), (b'2', 2), (b'2,3,', 2), (b'2,3,1.25', 3), (b'2,3,1.', 2), (b'2,3,1.25\n', 3), (b'2,3,1e', 2),
-    (b'2,3\n', 2)])
+    (b'2,3\n', 2), (b'2,3,"1.2', 2), (b'2,"', 2)])
 def test_a_last_row_that_is_cut_is_left_out_and_said(tmp_path, end, rows):
     """Also where what is left of its last number could be one."""
     found, samples = imported(tmp_path, b't,s,p\n0,1,1.25\n1,2,1.25\n' + end, 'unit: s')
@@ -139,7 +140,10 @@ def test_a_last_row_that_is_cut_is_left_out_and_said(tmp_path, end, rows):
     ('t,s,p\n0,1,2\n'.encode('utf-16-le'), 'NUL bytes: text in UTF-16'),
     ('t,s,p,Öl\n0,1,2,x\n'.encode('latin-1'), 'line 1: byte 0xd6 .*Latin-1.*iconv -f WINDOWS-1252'),
     ('t,s,p,n\n0,1,2,x\n1,1,2,Öl\n'.encode('latin-1'), 'line 3: byte 0xd6'),
-    (b'PK\x03\x04rest', 'spreadsheet'), (b'', 'line 1: expected the names'), (b't,s,p\n', 'no rows'),
+    ('t,s,p\n0,1,2\n'.encode('utf-16-be'), 'iconv -f UTF-16BE'), (b'\x1f\x8b\x08\0rest', 'gunzip'),
+    (b'#ROSBAG V2.0\n\0', 'is a bag, expected a table'), (b'\x89MCAP0\r\n\0', 'is a bag'),
+    (b'PK\x03\x04\0rest', 'spreadsheet'), (b't,s,p\n0,"1,2\n1,2,3\n2,2,3', 'line 4: unexpected end'),
+    (b'', 'line 1: expected the names'), (b't,s,p\n', 'no rows'),
     (b't,s,p\n0,1 000,2\n', 'expected a number'), (b't,s,p\n0,"1,5",2\n', 'column s: .*decimal: comma'),
     (b't,s,p\n0,1_5,2\n', 'column s: .*expected a number'),
     (b't,s,p\n0,"1,234.5",2\n', 'separators of thousands: 1234.5$'),

@@ -164,7 +164,8 @@ def test_sections_are_replaced():
 
 
 @pytest.mark.parametrize('free, text', [('bodies.bom.mass', 'bodies.boom.mass'), ('nothing.*', 'the key of a number'),
-                                        ('bodies.boom.mass=lots', 'KEY=DEVIATION'), ('base.roll=0 deg', 'a deviation'),
+                                        ('bodies.boom.mass=lots', 'KEY=DEVIATION'),
+                                        ('base.roll=0 deg', 'a deviation above 0, KEY=DEVIATION, of base.roll$'),
                                         ('bodies.boom.mass=3 m', 'KEY=DEVIATION'), ('gravity', 'that of the place'),
                                         ('gravity[2]=0.1', 'that of the place'), ('payload.mass', '--payload BAG=KG')])
 def test_wrong_keys(free, text):

@@ -108,6 +108,16 @@ def test_a_row_of_rounding_errors_is_no_constraint(coordinates, text):
     assert model.partition().condition(model.start.q) == np.inf
 
 
+@pytest.mark.parametrize('coordinates', KINDS)
+@pytest.mark.parametrize('angle, key', [(np.pi / 2, 'position'), (1.0, 'velocity')])
+def test_a_singular_position_is_to_blame_before_velocities_that_contradict_it(coordinates, angle, key):
+    text = slider(angle).replace('crank}}', 'crank}, turn: {angle: rod}, way: {joint: cylinder}}').replace(
+        'theta: 6 rad/s', 'theta: 6 rad/s, turn: 1 rad/s, way: 5 m/s')
+    with pytest.raises(DescriptionError) as caught:
+        check_start(built(text, coordinates))
+    assert caught.value.key == f'initial.{key}'
+
+
 @pytest.mark.parametrize('angle', ['0 deg', '180 deg'])
 @pytest.mark.parametrize('coordinates', ['relative', 'reference_point'])
 def test_in_space(coordinates, angle):

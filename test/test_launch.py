@@ -91,6 +91,22 @@ def test_processes_are_those_of_the_graph(graph, stand_in, given, monkeypatch):
         'TimerAction' if p.final else 'function' if p.respawn else 'NoneType' for p in processes]
 
 
+@pytest.mark.parametrize('own, namespace', [('', '/site/a'), ('arm/b', '/site/a/arm/b'), ('/c', '/c')])
+def test_a_namespace_that_a_parent_pushes_is_that_of_frames_and_topics_too(graph, stand_in, own, namespace):
+    """Machines would share the frames of one tree, and RViz listen to topics that nobody publishes."""
+    kind, make = GRAPHS[graph]
+    options = {item.name: item.default for item in fields(kind)} | {'namespace': own} | (
+        {'outputs': True} if kind is MachineArguments else {})
+    context = Context({name: word(value) for name, value in options.items()})
+    context.launch_configurations = {'ros_namespace': 'site/a'}
+    found = stand_in.generate_launch_description().args[0][-1].function(context)
+    expected = make(kind(**options | {'namespace': namespace})).processes
+    assert [(node.namespace, node.parameters, node.remappings) for node in found] == [
+        (process.namespace, [dict(process.parameters)] if process.parameters else [], list(process.remappings.items()))
+        for process in expected]
+    assert {node.namespace for node in found} == {namespace}
+
+
 def test_without_rviz_nothing_is_started(graph, stand_in, monkeypatch):
     monkeypatch.setattr('mbse_ros.nodes.graphs.run_graph.shutil', SimpleNamespace(which=lambda name: None))
     context = Context({item.name: word(item.default) for item in fields(GRAPHS[graph][0])} | {'rviz': 'true'})

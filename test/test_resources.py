@@ -2,6 +2,7 @@
 """The shared files are found from the source tree and from an installation; else the error names the places."""
 
 import shutil
+from errno import EACCES, ENOSPC
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,19 @@ def test_nowhere_is_an_error_that_names_the_places(monkeypatch, tmp_path):
     monkeypatch.setenv('AMENT_PREFIX_PATH', '/opt/somewhere')
     with pytest.raises(MbseError, match='/opt/somewhere/share/mbse_ros'):
         resources.share_directory()
+
+
+@pytest.mark.parametrize('error', [OSError(ENOSPC, 'No space left on device'), PermissionError(EACCES, 'no', 'beside')])
+@pytest.mark.parametrize('where', ['open', 'sync'])
+def test_a_file_that_cannot_be_written_is_named(monkeypatch, tmp_path, error, where):
+    """Not the one beside it; and what was there is as it was."""
+    def fail(*_):
+        raise error
+
+    path = tmp_path / 'result.json'
+    path.write_text('before')
+    monkeypatch.setattr(resources, 'synced', fail if where == 'sync' else lambda path: None)
+    with pytest.raises(OSError, match='no|No') as caught:
+        resources.write_whole(path, fail if where == 'open' else 'after')
+    assert (caught.value.filename, caught.value.errno) == (str(path), error.errno)
+    assert [item.name for item in tmp_path.iterdir()] == ['result.json'] and path.read_text() == 'before'

@@ -34,6 +34,10 @@ def stage(weighed_loads):
     return scale(journal)
 
 
+def refuse(record, after):
+    raise RecordsError('loads.db', 'database or disk is full')
+
+
 def test_an_order_that_is_sent_again_is_done_once(stage, tmp_path) -> None:
     """Also after the scale was stopped: the key is in the record."""
     for order, kind in ((Order('undo', 'a'), UNDO), (Order('new_truck', 'b', truck='T7', target=500.0), TRUCK)):
@@ -46,6 +50,25 @@ def test_an_order_that_is_sent_again_is_done_once(stage, tmp_path) -> None:
         carry_out(scale(store), Order('new_truck', 'b', truck='T7'))
     with closing(RecordStore(tmp_path / 'x.db', 'excavator')) as store:
         assert carry_out(again := scale(store), Order('new_truck', 'b', truck='T7'))[1] and again.book.fillings == 2
+
+
+@pytest.mark.parametrize('first, other', [
+    (Order('set_target', 'k'), Order('new_truck', 'k')), (Order('undo', 'k'), Order('load_done', 'k')),
+    (Order('new_truck', 'k', truck='T7'), Order('new_truck', 'k', truck='T8')),
+    (Order('new_truck', 'k', truck='T7'), Order('new_truck', 'k', truck='T7', target=5.0)),
+    (Order('set_target', 'k', target=5.0), Order('set_target', 'k', target=6.0)),
+    (Order('set_target', 'k', target=5.0), Order('attach', 'k'))])
+@pytest.mark.parametrize('waits', [False, True])
+def test_a_key_of_another_order_passes_for_none_that_was_done(stage, monkeypatch, first, other, waits) -> None:
+    """Nor where that other order still waits to be written."""
+    with monkeypatch.context() as patch:
+        if waits:
+            patch.setattr(stage._journal, 'append', refuse)
+        carry_out(stage, first)
+        before = len(stage._journal.read()), len(stage.pending)
+        with pytest.raises(ScaleError, match="key: got 'k'"):
+            carry_out(stage, other)
+        assert before == (len(stage._journal.read()), len(stage.pending))
 
 
 def test_two_who_press_at_once(stage) -> None:
@@ -64,8 +87,6 @@ def test_two_who_press_at_once(stage) -> None:
 
 
 def test_an_order_that_waits_is_not_made_twice(stage, monkeypatch) -> None:
-    def refuse(record, after):
-        raise RecordsError('loads.db', 'database or disk is full')
     with monkeypatch.context() as patch:
         patch.setattr(stage._journal, 'append', refuse)
         assert carry_out(stage, Order('new_truck', 'a', truck='T7')) == ([], False)
@@ -77,7 +98,8 @@ def test_an_order_that_waits_is_not_made_twice(stage, monkeypatch) -> None:
 
 @pytest.mark.parametrize('order', [
     Order('stop'), Order('undo', 'x' * (LONGEST_KEY + 1)), Order('set_target', target=nan),
-    Order('new_truck', target=-1.0), Order('set_target', target=inf), Order('attach', attachment='none such')])
+    Order('new_truck', target=-1.0), Order('set_target', target=inf), Order('attach', attachment='none such'),
+    Order('new_truck', truck='x' * 81)])
 def test_wrong_orders(stage, order) -> None:
     before = len(stage._journal.read())
     with pytest.raises(ScaleError, match='expected'):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MCAP, SQLITE3 = '.mcap', '.db3'         # as the files are named
 _MAGIC = {b'\x89MCAP0\r\n': MCAP, b'SQLite format 3\x00': SQLITE3}
-_ROS1 = b'#ROSBAG V'
+ROS1 = b'#ROSBAG V'
 FORMATS: dict[str, type[McapFile | Sqlite3File]] = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
 _ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
@@ -44,11 +44,13 @@ def why_none(path: Path) -> str:
     """What a file is that is no storage file of rosbag2, with the way to convert it; '' where that is not known."""
     try:
         with regular(path).open('rb') as stream:
-            start = stream.read(len(_ROS1))
+            start = stream.read(len(ROS1))
     except OSError:
         return ''
-    if start == _ROS1:
-        return (f'is a bag of ROS 1, expected one of ROS 2: rosbags-convert --src {path.name} --dst {path.stem} '
+    if start == ROS1:
+        name = path.name if path.suffix == '.bag' else f'{path.name.partition(".")[0] or path.stem}.bag'
+        first = f'mv {path.name} {name}; ' * (name != path.name)        # the converter looks at the end of the name
+        return (f'is a bag of ROS 1, expected one of ROS 2: {first}rosbags-convert --src {name} --dst {path.stem} '
                 '(pip install rosbags) converts it')
     return 'is an empty file, of 0 bytes' if not start else ''
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..description.language.units import parse_unit
 from ..errors import BagError, DescriptionError
 from ..resources import regular
+from .bag import ROS1, storage_of
 from .table_map import DELIMITERS, TableMap, load_table_map
 from .table_times import REFUSED, TableClock
 from .writer import BagWriter
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 MISSING = {'', 'nan', 'na', 'null', 'none'}
 REMEDY = 'save it as UTF-8, or: iconv -f {} -t UTF-8 {} > NEW.csv'
 _MARKS = {b'\xff\xfe\x00\x00': 'UTF-32', b'\xff\xfe': 'UTF-16', b'\xfe\xff': 'UTF-16'}
+_OTHERS = {b'PK\3\4': 'a spreadsheet or an archive, expected a table as text: export it as CSV in UTF-8',
+           b'\x1f\x8b': 'packed with gzip, expected a table as text: gunzip it',
+           b'BZh': 'packed with bzip2, expected a table as text: bunzip2 it'}
 Row = tuple[int, dict[str, float]]      # stamp, ns, and values in SI by channel
 
 
@@ -67,12 +71,14 @@ def _checked(path: Path) -> bool:
         stream.seek(0, 2)
         stream.seek(max(0, stream.tell() - 1))
         end = stream.read(1)
+    other = next((other for mark, other in _OTHERS.items() if start.startswith(mark)), '')
+    if other := other or ('a bag, expected a table' if storage_of(path) or start.startswith(ROS1) else ''):
+        raise BagError(str(path), f'is {other}')
     name = next((name for mark, name in _MARKS.items() if start.startswith(mark)), '')
     if name or b'\0' in start:
         what = f'is text in {name}' if name else 'has NUL bytes: text in UTF-16, or no text'
-        raise BagError(str(path), f'{what}, expected UTF-8: {REMEDY.format(name or "UTF-16LE", path.name)}')
-    if start.startswith(b'PK\3\4'):
-        raise BagError(str(path), 'is a spreadsheet or an archive, expected a table as text: export it as CSV in UTF-8')
+        guess = 'UTF-16BE' if start[::2].count(0) > start[1::2].count(0) else 'UTF-16LE'
+        raise BagError(str(path), f'{what}, expected UTF-8: {REMEDY.format(name or guess, path.name)}')
     return end in (b'\n', b'\r', b'')
 
 
@@ -219,9 +225,12 @@ class _Rows:
         return bool(units)
 
     def _next(self) -> list[str] | None:
+        before = self._reader.line_num
         try:
             return next(self._reader, None)
         except csv.Error as error:
+            if not self._whole and before and self._reader.line_num == before + 1 and next(self._reader, None) is None:
+                return ['"']    # the last row, cut within quotes
             raise self._error(str(error), self._reader.line_num) from error
 
     def _index(self, channel: str, name: str) -> int:

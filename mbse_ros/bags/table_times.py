@@ -147,6 +147,8 @@ class TableClock:
         except ValueError as error:
             raise ValueError(f'a time in the format {self.times.form!r}') from error
         ns = when.microsecond * 1000
+        if '%d' in self.times.form and not any(year in self.times.form for year in ('%Y', '%y', '%G', '%c', '%x')):
+            raise ValueError(f'a date with its year; the format {self.times.form!r} has none')
         if '%d' not in self.times.form and '%j' not in self.times.form:
             return self._of_day(when.hour, when.minute, when.second, ns)
         offset = when.utcoffset()

@@ -52,7 +52,8 @@ def freed(text: str, file: str, free: Sequence[str]) -> str:
             if sign:
                 stddev = _deviation(key, scalar.value, deviation.strip(), word)
             if not stddev > 0.0:
-                raise SettingError(OPTION, word, f'a deviation, KEY=DEVIATION: {key} is 0 and the file states none')
+                raise SettingError(OPTION, word, f'a deviation above 0, KEY=DEVIATION, of {key}'
+                                   + ', which is 0 and of which the file states none' * (not sign))
             chosen[in_file(description, key)] = Number(scalar.value, stddev, '' if sign else scalar.source)
     try:
         return with_numbers(text, file, chosen, scalars(description))

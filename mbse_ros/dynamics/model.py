@@ -89,6 +89,11 @@ class Model:
         """Places of the independent coordinates in q."""
         return list(self.default)
 
+    @property
+    def assembled(self) -> State:
+        """The position of the start, at rest: also where the velocities of the file contradict the constraints."""
+        return State(self._assembled.copy(), np.zeros(len(self.names)))
+
     @cached_property
     def start(self) -> State:
         """The assembled start.
@@ -109,7 +114,8 @@ class Model:
         worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
         if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise DescriptionError(self.description.file, 'initial.velocity', list(given),
-                                   'velocities that the constraints allow together')
+                                   'velocities that the constraints allow together at this start: '
+                                   'at a dead point a coordinate cannot move')
         return State(self._assembled.copy(), qd)
 
     def with_parameters(self, parameters: np.ndarray) -> Model:

@@ -20,7 +20,7 @@ INVOLVED = 1e-3     # share of a row in the motion that is not determined, from 
 def check_start(model: Model) -> None:
     """Raise DescriptionError where a mechanism starts at a singular position: flat linkages and the like, whose loops
     can go on in more than one way; or where something that moves has no inertia, and no constraint leads it."""
-    check_regular(model, model.start)
+    check_regular(model, model.assembled)
     terms = model.terms(model.start.q, model.start.qd)
     free = undetermined(terms.take(list(model.active)))
     if free:

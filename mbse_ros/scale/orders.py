@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import ScaleError
-from .record import Record
-from .stage import ScaleStage
+from .record import ATTACHMENT, LOAD, TARGET, TRUCK, Record
+from .record import UNDO as UNDONE
+from .record import ZERO as ZEROED
+from .stage import LONGEST_NAME, ScaleStage
 
 ZERO, LOAD_DONE, UNDO, ATTACH, NEW_TRUCK, SET_TARGET = 'zero', 'load_done', 'undo', 'attach', 'new_truck', 'set_target'
 ORDERS = ZERO, LOAD_DONE, UNDO, ATTACH, NEW_TRUCK, SET_TARGET
 LONGEST_KEY = 64
+RECORDS = {ZERO: ZEROED, LOAD_DONE: LOAD, UNDO: UNDONE, ATTACH: ATTACHMENT, NEW_TRUCK: TRUCK, SET_TARGET: TARGET}
+"""Kinds of the records, by order."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,29 @@ def carry_out(stage: ScaleStage, order: Order) -> tuple[list[Record], bool]:
         raise ScaleError(f'order: got {order.kind!r}, expected one of ' + ', '.join(ORDERS))
     if len(order.key) > LONGEST_KEY:
         raise ScaleError(f'key: got {len(order.key)} characters, expected {LONGEST_KEY} at most')
+    if len(order.truck.strip()) > LONGEST_NAME:
+        raise ScaleError(f'truck: got {len(order.truck.strip())} characters, expected {LONGEST_NAME} at most')
     if not 0.0 <= order.target < float('inf'):
         raise ScaleError(f'target: got {order.target!r}, expected a mass from 0 kg on')
     if order.key and (before := stage.book.orders.get(order.key)) is not None:
+        _check_same(order, before)
         return [before], True
-    if order.key and any(record.data.get('order') == order.key for record in stage.pending):
+    if order.key and (waiting := [record for record in stage.pending if record.data.get('order') == order.key]):
+        _check_same(order, waiting[-1])
         raise ScaleError(f'{order.kind}: it waits to be written, and is done then: {stage.trouble}')
     _check_expected(stage, order)
     with stage.ordered(order.key):
         return actions[order.kind](), False
+
+
+def _check_same(order: Order, record: Record) -> None:
+    """A key that another order had must not pass for an order that was done."""
+    told: dict[str, str | float] = {'target': order.target} if order.kind in (NEW_TRUCK, SET_TARGET) else {}
+    told |= {'truck': name} if order.kind == NEW_TRUCK and (name := order.truck.strip()) else {}
+    told |= {'attachment': order.attachment} if order.kind == ATTACH else {}
+    if record.kind != RECORDS[order.kind] or any(record.data[name] != value for name, value in told.items()):
+        raise ScaleError(f'key: got {order.key!r}, expected another one for each press: it was that of another order, '
+                         f'{record.kind}')
 
 
 def _check_expected(stage: ScaleStage, order: Order) -> None:

@@ -19,6 +19,7 @@ from .machine_graph import OURS, A, Graph, Process, describe, parse_arguments, r
 from .run_graph import BAD_START, DRAIN, found, parameter_text
 
 RESPAWN_DELAY = 1.0     # s
+PUSHED = 'ros_namespace'        # where launch_ros keeps what PushRosNamespace says
 OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
 
 
@@ -27,6 +28,9 @@ def launch_description(kind: type[A], graph: Callable[[A], Graph]) -> LaunchDesc
     def processes(context: LaunchContext) -> list[Node]:
         refuse_misspelt(typed_for(description, context), kind)
         given = {item.name: LaunchConfiguration(item.name).perform(context) for item in fields(kind)}
+        if above := getattr(context, 'launch_configurations', {}).get(PUSHED, ''):     # of a group that includes ours
+            given['namespace'] = f'/{above.strip("/")}/{given["namespace"]}'.rstrip('/') if not (
+                given['namespace'].startswith('/')) else given['namespace']
         described = graph(parse_arguments(given, kind)).processes
         for process in described:
             if process.package != OURS:
