@@ -39,8 +39,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
-from mbse_ros.streams.merge import Merger
-from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.pipeline import Merger, Pipeline
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 

@@ -13,8 +13,7 @@ from core_support import VALVES, crane, cycle_run, feed, work_cycle
 from mbse_ros.errors import SampleError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.simulation.crane import SensorFrame
-from mbse_ros.streams.merge import Merger
-from mbse_ros.streams.pipeline import Output, Pipeline
+from mbse_ros.streams.pipeline import Merger, Output, Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment
 
 SECOND = 1_000_000_000

@@ -23,7 +23,7 @@ import resource, sys, time
 import numpy as np
 from mbse_ros.machine import load_machine
 from mbse_ros.streams.interpolation import Interpolator
-from mbse_ros.streams.merge import Merger
+from mbse_ros.streams.pipeline import Merger
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 log = np.load(sys.argv[1])

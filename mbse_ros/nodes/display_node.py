@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's page: what the scale says and how the machine stands, to browsers; their buttons, to the scale."""
+"""The operator's page: what the scale says and how the machine stands, to browsers; their buttons, to the scale.
+
+What the page shows goes out as JSON: the machine from the side, the load chart, the channels.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,30 @@ import math
 import time
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.client import Client
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from mbse_ros.msg import HydraulicState
-from mbse_ros.srv import ScaleOrder
-
 from ..errors import MbseError, shown
 from ..machine import Machine
+from ..machine.hanging import down
+from ..msg import HydraulicState
 from ..scale.orders import ATTACH
 from ..scale.record import LOAD
-from ..scale.scale_file import scale_of
+from ..scale.scale_file import ScaleFile, scale_of
+from ..scale.whereabouts import radius_origin
+from ..srv import ScaleOrder
+from ..streams.records import StateEstimate
 from .base.lifecycle import ManagedNode
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
 from .base.qos import LASTING, LATEST, OUTPUT
 from .base.record_node import state_of
 from .display.display_orders import BUTTONS, TARE, DisplayOrder
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
-from .display.display_view import SideView, channel_values, machine_values
+from .inputs.measured_pose import MeasuredPosition
 from .messages.scale_text import text_of
 
 SCALE = 'scale_node'
@@ -36,6 +42,55 @@ LOOK = 0.1          # s between two looks at orders and viewers
 BEAT = 1.0          # s: a page that hears nothing for longer has lost its connection
 ANSWER = 5.0        # s that the scale has for an answer
 ENGINEER = 0.5      # s between two tables of channels
+
+
+class SideView:
+    """Estimated and measured machine, by part points (k, 2) in m: distance from the axis of the radii, and height."""
+
+    def __init__(self, machine: Machine, origin: tuple[float, float, float] | None) -> None:
+        self._machine, self._measured = machine, MeasuredPosition(machine)
+        self._origin = radius_origin(machine, origin)
+        self._down = np.pad(down(machine.description), (0, 3 - len(down(machine.description))))
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again."""
+        self._solved: dict[str, np.ndarray] = {}
+
+    def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
+        """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
+        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)], 'measured': self._measured.of(state)}
+        found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
+        return {kind: parts for kind, parts in found.items() if parts}
+
+    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list[list[float]]]:
+        try:
+            q = self._solved[kind] = self._machine.position(z, self._solved.get(kind))
+            return self._flat(self._machine.outline_at(q))
+        except MbseError:
+            self._solved.pop(kind, None)
+            return {}
+
+    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, list[list[float]]]:
+        """Seen from the side of the plane through the axis and the load."""
+        tip = lines.get('payload', next(iter(lines.values())))[-1] - self._origin
+        out = tip + self._down * -(tip @ self._down)
+        length = float(np.linalg.norm(out))
+        out = out / length if length > 1e-6 else np.eye(3)[0]
+        return {name: np.column_stack([(points - self._origin) @ out, -points @ self._down]).round(3).tolist()
+                for name, points in lines.items()}
+
+
+def machine_values(machine: Machine, file: ScaleFile) -> dict[str, Any]:
+    """What does not change: name, attachments, load chart."""
+    chart = None if file.chart is None else {'radii': file.chart.radii, 'limits': file.chart.limits}
+    return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart}
+
+
+def channel_values(state: StateEstimate) -> list[list[str | float]]:
+    """Per measured channel its name, value, innovation and the innovation's standard deviation, SI."""
+    return [list(row) for row in zip(state.channels, state.measured.tolist(), state.innovation.tolist(),
+                                     state.innovation_stddev.tolist())]
 
 
 class DisplayNode(ManagedNode[Machine]):

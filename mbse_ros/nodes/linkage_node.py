@@ -19,14 +19,13 @@ from ..dynamics.model import Model
 from ..errors import SampleError, SettingError
 from ..estimators.filters.filters import FILTERS
 from ..streams.linkage.linkage_settings import LinkageSettings
-from ..streams.linkage.outline import Outline
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
 from .base.mechanism_node import MechanismNode
 from .base.node_settings import LinkageNodeSettings
 from .base.qos import deep_input
-from .messages.bounding_box import LETTER, LINE, mechanism_box, or_by_size
+from .messages.bounding_box import LETTER, LINE, Outline, mechanism_box, or_by_size
 from .messages.markers import ESTIMATED, GREEN, GREY, MEASURED, ORANGE, TRANSLUCENT, Canvas, Colour
 from .messages.wire import packed_joints
 

@@ -18,8 +18,7 @@ from ...estimators.filters.filters import FILTERS
 from ...mechanism.sensors import sensor_model
 from ...settings import setting
 from ...streams.linkage.lagged import FILTER
-from ...streams.linkage.outline import Outline
-from ..messages.bounding_box import Box, mechanism_box
+from ..messages.bounding_box import Box, Outline, mechanism_box
 from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
 
 LINKAGE_TOPICS = {

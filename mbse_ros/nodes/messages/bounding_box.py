@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large what is drawn is: for widths of lines, heights of letters and the camera."""
+"""Lines of a mechanism and how large what is drawn is: for widths of lines, heights of letters and the camera."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from ...compiled import Kernel
+from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine
 
@@ -68,3 +71,24 @@ def _points(lines: Mapping[str, np.ndarray]) -> np.ndarray:
     rows: Iterable[np.ndarray] = lines.values()
     return np.vstack([row if row.shape[1] == 3 else np.column_stack([row[:, 0], np.zeros(len(row)), row[:, 1]])
                       for row in rows])
+
+
+class Outline:
+    """``at (q)``: points (k, d), m, of each body that has two or more, closed where there are more than two."""
+
+    def __init__(self, model: Model) -> None:
+        system = model.system
+        bodies = model.description.bodies
+        self._bodies = {name: [place for point in body.points if (place := f'{name}.{point}') in system.points]
+                        for name, body in bodies.items()}
+        self._places = [place for places in self._bodies.values() for place in places]
+        self._parameters = np.asarray(model.parameters)
+        self._kernel = Kernel(ca.Function('outline', [system.q, system.values.symbol], [
+            ca.horzcat(*(system.points[place] for place in self._places))]), model.backend)
+
+    def at(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Lines at coordinates (n,)."""
+        points = dict(zip(self._places, self._kernel(q, self._parameters)[0].T))
+        lines = {name: np.array([points[place] for place in places]) for name, places in self._bodies.items()
+                 if len(places) > 1}
+        return {name: np.vstack([line, line[:1]]) if len(line) > 2 else line for name, line in lines.items()}
