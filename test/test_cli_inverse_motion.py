@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from cli_support import mbse, refused
 
-from mbse_ros.cli.mechanisms import mechanism_inverse
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.report.files import read_table, write_table
 
@@ -19,7 +18,7 @@ THETA = 1.2 * (1 - np.cos(2 * T))       # of four_bar_adams_driven
 def few_pictures(request, monkeypatch):
     """The first test draws; the others look at the numbers."""
     if 'of_the_driver' not in request.node.name:
-        monkeypatch.setattr(mechanism_inverse, 'write_plots', lambda plots, path: None)
+        monkeypatch.setattr('mbse_ros.report.plots.write_plots', lambda plots, path: None)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli import demo
-from mbse_ros.cli.demo import agreement, latencies
+from mbse_ros.nodes.measuring import agreement as module
+from mbse_ros.nodes.measuring.agreement import agreement, latencies
 from mbse_ros.offline.checks.findings import fit_lines, sample_lines
 from mbse_ros.offline.estimate import truth_at
 from mbse_ros.offline.log_samples import LogSamples
@@ -134,9 +134,9 @@ def test_processor_time(monkeypatch):
     def used():
         return sum(os.times()[:2])
     now, me = [50.0], {'me': os.getpid()}
-    monkeypatch.setattr(demo, 'time', SimpleNamespace(monotonic=lambda: now[0]))
-    meter = demo.CpuMeter()
-    now[0] += demo.START_UP - 1.0
+    monkeypatch.setattr(module, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    meter = module.CpuMeter()
+    now[0] += module.START_UP - 1.0
     meter.update(me)
     assert meter.seconds == 5.0
     while time.process_time() < 0.2:        # the start-up does not count

@@ -14,9 +14,9 @@ import yaml
 from linkage_mutations import KEYS, LOADER, copy, dump, good_trees, mutate, random_document, random_mechanism
 from machine_mutations import machine_tree
 
+from mbse_ros.api.observability import _columns
 from mbse_ros.bags.sensor_series import read_sensors
 from mbse_ros.bags.table import import_table
-from mbse_ros.cli.tables import _columns
 from mbse_ros.description.explain import explain
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.forces.motion_table import oddities, read_motion_table, row_motion

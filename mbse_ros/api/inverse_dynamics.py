@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..description.coordinate_units import unit_of
+from ..description.coordinate_units import columns_of, unit_of
 from ..dynamics.model import Model
 from ..errors import SettingError
+from ..report.chart import Curve, Panel
+from ..report.files import write_table
 from .load import Loadable, model_of
 from .results.motion_estimate import motion_series
 from .results.result import Result
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from ..dynamics.forces.driven_motion import DrivenMotion
 
 FEWEST = 4      # instants, of a spline
+_UNITS = {'f': 'N', 'm': 'N*m'}
+_MOST = 8       # joints in the plot
 
 
 @dataclass(frozen=True)
@@ -63,17 +68,77 @@ class Forces(Result):
 
     def main_series(self) -> list[ResultSeries]:
         """Actuators, power, reactions of the joints."""
-        drivers, f = self.model.description.drivers, self.found
-        of = {name: drivers[name].coordinate if name in drivers else name for name in f.forces}
-        turning = {name: unit_of(self.model.description, on) == 'rad' for name, on in of.items()}
-        series = [ResultSeries(f'force/{name}', 'N m' if turning[name] else 'N', force) for name,
-                  force in f.forces.items()]
+        f = self.found
+        series = [ResultSeries(f'force/{name}', 'N m' if self._turning(name) else 'N', force)
+                  for name, force in f.forces.items()]
         series.append(ResultSeries('power', 'W', f.power))
         for joint, values in f.reactions.items():
             series += [ResultSeries(f'{joint}.{component}', 'N' if component[0] == 'f' else 'N m', column,
                                     panel=f'{joint}, {"forces" if component[0] == "f" else "moments"}')
                        for component, column in zip(f.components, values.T)]
         return series
+
+    def to_json(self) -> dict[str, Any]:
+        """Largest and root mean square values, SI; None where a value is not determined."""
+        f, d = self.found, self.model.description
+        return {
+            'mechanism': d.name, 'file': d.file, 'instants': len(f.t),
+            'duration_s': float(f.t[-1] - f.t[0]),
+            'forces': {name: {'unit': self.force_unit(name), **_sizes(values)} for name, values in f.forces.items()},
+            'reactions': {joint: {component: _sizes(column) for component, column in zip(f.components, values.T)}
+                          for joint, values in f.reactions.items()},
+            'undetermined': {name: list(components) for name, components in f.undetermined.items()},
+            'power_imbalance_W': float(np.max(np.abs(f.imbalance)))}
+
+    def write_table(self, path: Path) -> None:
+        """Motion, forces of the drivers and reactions over time, one column each."""
+        found, model = self.found, self.model
+        columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot')]
+        values = [found.t, *found.q.T, *found.qd.T, *found.qdd.T]
+        for name, force in found.forces.items():
+            columns.append(f'driver {name} [{self.force_unit(name)}]')
+            values.append(force)
+        for joint, reaction in found.reactions.items():
+            columns += [f'joint {joint} {component} [{_UNITS[component[0]]}]' for component in found.components]
+            values += list(reaction.T)
+        write_table(path, [*columns, 'power [W]'], [*values, found.power])
+
+    def write_plot(self, path: Path) -> None:
+        """Picture of motion, forces, reactions and power."""
+        from ..report.plots import write_plots  # here: slow to import
+        found, model = self.found, self.model
+        t = found.t
+        driven = [*(driver.coordinate for driver in model.description.drivers.values()), *model.independent]
+        units = ' / '.join(dict.fromkeys(unit_of(model.description, name) for name in driven))
+        plots = [Panel('Prescribed motion', units, [
+            Curve(name, t, found.q[:, model.names.index(name)]) for name in driven])]
+        of_force = {name: self.force_unit(name) for name in found.forces}
+        plots += [Panel('Forces of the drivers', unit, [
+            Curve(name, t, found.forces[name]) for name in of_force if of_force[name] == unit])
+            for unit in dict.fromkeys(of_force.values())]
+        count = sum(component.startswith('f') for component in found.components)
+        sizes = {joint: np.linalg.norm(values[:, :count], axis=1) for joint, values in found.reactions.items()}
+        chosen = sorted(sizes, key=lambda joint: -np.max(np.nan_to_num(sizes[joint])))[:_MOST]
+        if chosen:
+            plots.append(Panel('Reaction forces in the joints', 'N', [
+                Curve(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
+        plots.append(Panel('Power of the drivers', 'W', [Curve('', t, found.power)]))
+        write_plots(plots, path)
+
+    def force_unit(self, actuator: str) -> str:
+        """N or N*m of a driver, or of an independent coordinate that a table moves."""
+        return 'N*m' if self._turning(actuator) else 'N'
+
+    def _turning(self, actuator: str) -> bool:
+        drivers = self.model.description.drivers
+        coordinate = drivers[actuator].coordinate if actuator in drivers else actuator
+        return unit_of(self.model.description, coordinate) == 'rad'
+
+
+def _sizes(values: np.ndarray) -> dict[str, float | None]:
+    known = bool(np.isfinite(values).all())
+    return {'largest': float(np.max(np.abs(values))) if known else None,
+            'rms': float(np.sqrt(np.mean(values ** 2))) if known else None}
 
 
 def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None = None, zd: np.ndarray | None = None,

@@ -4,10 +4,12 @@ other sensor would help."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from ..errors import SettingError, check_choice
 from ..estimators.observability.information import BLIND
 from ..machine import Machine
 from ..report.chart import Curve, Panel
+from ..report.files import read_table
+from ..report.text import number
 from .load import Loadable, loaded
 from .results.result import Result
 from .results.series import ResultSeries
@@ -25,16 +29,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..estimators.filters.analysis.observability import SampledMotion, StateObservability
-    from ..estimators.observability.payload_observability import PayloadObservability
 
-from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
+from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from ..estimators.observability.mass_accuracy import MassAccuracy, mass_accuracy
 from ..estimators.observability.payload_observability import PayloadObservability, payload_observability
-from ..machine.equations import measured_equations
+from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 
 FEW = 12        # poses at which the motion is looked at
 START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'
 STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
+TABLE = 'the motion'
+OPTION = '--trajectory'
+UNEVEN = 1e-6       # largest deviation of a step, as a share of it
 Trajectory = str | MotionSimulation
 
 
@@ -189,3 +196,111 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
     sets = pose_sets(machine, trajectory)
     found = machine_observability(machine, sensors, few_of(list(sets.values())[-1]), window)
     return Observability(np.arange(len(found.windows), dtype=float), found, payload_by_poses(machine, sensors, sets))
+
+
+def state_json(observed: StateObservability) -> dict[str, Any]:
+    """The result as JSON."""
+    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
+                'condition': window.condition} for window in observed.windows]
+    helpers = [{'sensor': name, 'least_information': least, 'gain': least / observed.least if observed.least else None}
+               for name, least in observed.helpers.items()]
+    return {'model': observed.model, 'verdict': observed.verdict, 'states': list(observed.names),
+            'prior': observed.prior, 'rank': observed.rank, 'least_information': observed.least,
+            'blind': observed.blind, 'windows': windows, 'helpers': helpers}
+
+
+def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
+    """Poses by what they are, or the motion of a table alone."""
+    if trajectory in TRAJECTORIES:
+        return pose_sets(machine, trajectory)
+    motion = read_trajectory(Path(trajectory), machine.model)
+    return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
+
+
+def _with_pressures(machine: Machine, sensors: Sequence[str]) -> Machine:
+    """The machine with these pressure sensors alone, and all others."""
+    d = machine.description
+    return Machine(replace(d, sensors={name: sensor for name, sensor in d.sensors.items()
+                                       if sensor.kind != 'pressure' or name in sensors}))
+
+
+def weighing_by(machine: Machine, sensors: Sequence[str]) -> MassAccuracy | None:
+    """To how many kg the equations weigh whose pressures are among these sensors; None where there is none."""
+    chosen = _with_pressures(machine, sensors)
+    return None if why_unweighed(chosen) else mass_accuracy(chosen)
+
+
+def weighing_lines(machine: Machine, sensors: Sequence[str], found: MassAccuracy | None) -> list[str]:
+    """Which equations weigh, and what the others lack, in words."""
+    if machine.description.payload is None:
+        return []
+    chosen = _with_pressures(machine, sensors)
+    if found is None:
+        return [f'no mass: of no cylinder are all pressures among the sensors: motion alone; to weigh, '
+                f'{_to_add(machine, chosen)}' if machine.volumes else f'no mass: {why_unweighed(chosen)}']
+    each = ', '.join(f'{name} +- {number(kg)} kg' for name, kg in found.each.items())
+    lines = [f'weighing, positions known, 95 % in a usual pose: {each}; together +- {number(found.all)} kg']
+    return lines + ([f'does not weigh: {", ".join(missing_pressures(chosen))}; for that, {_to_add(machine, chosen)}']
+                    if missing_pressures(chosen) else [])
+
+
+def _to_add(machine: Machine, chosen: Machine) -> str:
+    """What equations lack that do not weigh with the chosen sensors, by the names of sensors; what the file has none
+    of, by channels."""
+    own = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    return 'add to --sensors: ' + '; or '.join(
+        ' and '.join(own.get(volume, f'pressure/{volume} (not in the file)') for volume in volumes)
+        for volumes in missing_pressures(chosen).values())
+
+
+def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadObservability]:
+    """The same over some poses with all pressures of one more coordinate, by the names of the sensors to add."""
+    found: dict[str, PayloadObservability] = {}
+    if machine.description.payload is None:
+        return found
+    by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    for needed in machine.pressure_needs:
+        added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
+        if added and all(name in by_volume for name in added):
+            names = [by_volume[name] for name in added]
+            found[' and '.join(names)] = payload_observability(machine, [*sensors, *names], poses)
+    return found
+
+
+def payload_json(observed: PayloadObservability) -> dict[str, Any]:
+    """Rank, information, what is blind, and standard deviations."""
+    return {'rank': observed.rank, 'information': observed.window.information, 'blind': observed.blind,
+            'stddev': observed.stddev}
+
+
+def read_trajectory(path: Path, model: Model) -> SampledMotion:
+    """Motion by the columns ``t``, ``<coordinate>`` and ``<coordinate>_dot`` of the independent coordinates, SI, a unit
+    behind a blank; the other coordinates follow by the constraints. Raises SettingError, PositionProblemError."""
+    from ..estimators.filters.analysis.observability import SampledMotion
+    columns = _columns(path)
+    needed = ['t', *model.independent, *(f'{name}_dot' for name in model.independent)]
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise SettingError(OPTION, str(path), f'a table with the columns {", ".join(needed)}; it has no {missing[0]}')
+    t, *values = (columns[name] for name in needed)
+    if len(t) < 3 or not np.isfinite([t, *values]).all():
+        raise SettingError(OPTION, str(path), 'at least three rows, with finite numbers in these columns')
+    dt = float(t[-1] - t[0]) / (len(t) - 1)
+    if not dt > 0 or np.max(np.abs(np.diff(t) - dt)) > UNEVEN * dt:
+        raise SettingError(OPTION, str(path), 'times that increase by even steps')
+    g, partition, q = len(model.independent), model.partition(), model.start.q
+    qs, qds = [], []
+    for row in np.column_stack([*values, t]):
+        q = partition.position(row[:g], q, row[-1])
+        qs.append(q)
+        qds.append(partition.velocity(q, row[g:2 * g], row[-1]))
+    return SampledMotion(np.array(qs), np.array(qds), t, dt)
+
+
+def _columns(path: Path) -> dict[str, np.ndarray]:
+    """Columns by their headings without units."""
+    try:
+        headings, numbers = read_table(path)
+    except (ValueError, IndexError, UnicodeDecodeError, csv.Error) as error:
+        raise SettingError(OPTION, str(path), f'a CSV table of numbers with a heading: {error}') from None
+    return dict(zip((heading.partition(' ')[0] for heading in headings), numbers.T))

@@ -18,8 +18,7 @@ BENCHMARK = 'benchmark'
 # in the order of the help; `-` is `_` in the names of module and function
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor', 'convert',
             'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up', 'replay', 'demo')
-MODULES = {'import': 'import_table', 'export-c': 'export', 'simulate': 'commands.simulate',
-           'demo': 'commands.demo'}
+MODULES = {'import': 'import_table', 'export-c': 'export'}
 FUNCTIONS = {'import': 'import_command'}
 SETTINGS: dict[str, dict[str, Any]] = {
     'up': {'context_settings': {'allow_extra_args': True, 'ignore_unknown_options': True}}}

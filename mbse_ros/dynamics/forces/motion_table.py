@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...description.coordinate_units import unit_of
 from ...description.language.units import unit_factor
-from ...errors import BagError
+from ...errors import BagError, DescriptionError
 from ...resources import regular
+from ..model import Model, load_model
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline, PPoly
@@ -234,3 +236,42 @@ def oddities(table: MotionTable, units: Mapping[str, str]) -> list[str]:
                 lines.append(f'{table.file}: {name}.{kind} is not the rate of {label}; are their units right?')
             lower, label = rates[name], f'{name}.{kind}'
     return lines
+
+
+def moved_by_table(name: str, path: Path, coordinates: str | None = None) -> tuple[Model, MotionTable]:
+    """Model whose independent coordinates are the table's columns, and the table.
+
+    Raises DescriptionError where the file's drivers leave nothing free, BagError for the table.
+    """
+    model = load_model(name, coordinates)
+    d = model.description
+    if not model.degrees_of_freedom:
+        raise DescriptionError(d.file, 'drivers', list(d.drivers),
+                               'a degree of freedom that no driver moves, for the table to move')
+    units = free_units(model)
+    table = read_motion_table(path, units, _impossible(model, units))
+    chosen, g = tuple(table.position), model.degrees_of_freedom
+    if len(chosen) != g:
+        usual = [name for name in model.independent if name in units]
+        raise BagError(str(path), f'line 1: got {len(chosen)} coordinates ({", ".join(chosen) or "none"}), expected '
+                       f'{g}, the degrees of freedom' + (f': such as {", ".join(usual)}' if usual else ''))
+    if set(chosen) != set(model.independent):
+        model = load_model(d, coordinates, chosen)
+    return model, table
+
+
+def free_units(model: Model) -> dict[str, str]:
+    """Coordinates that a table may move, with their SI units: those that the file names and no driver moves."""
+    d = model.description
+    driven = {driver.coordinate for driver in d.drivers.values()}
+    return {name: unit_of(d, name) or '1' for name in model.names
+            if (name in d.coordinates or name in d.joints) and name not in driven}
+
+
+def _impossible(model: Model, units: dict[str, str]) -> dict[str, str]:
+    """The other coordinates, and why a table cannot move them."""
+    d = model.description
+    reasons = {name: f'{d.file} does not name it (named: ...), so the body is unknown on which its force acts'
+               for name in model.names if name not in units}
+    return reasons | {driver.coordinate: f'driver {driver.name} of {d.file} moves it already'
+                      for driver in d.drivers.values()}

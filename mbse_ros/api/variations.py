@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a mechanism that are drawn at random: options NAME=STDDEV."""
+"""Runs of a mechanism with numbers that are drawn at random: options NAME=STDDEV; by a cluster, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from zlib import crc32
 
 import numpy as np
 
-from ...api.simulate_batch import DOT
-from ...description.coordinate_units import unit_of
-from ...description.language.units import split_number, unit_factor
-from ...description.load import load_mechanism
-from ...description.model import MechanismDescription
-from ...dynamics.model import Model
-from ...errors import SettingError
+from ..description.coordinate_units import unit_of
+from ..description.language.units import split_number, unit_factor
+from ..description.load import load_mechanism
+from ..description.model import MechanismDescription
+from ..dynamics.batch import Batch, simulate_runs
+from ..dynamics.integrators import COMPILED
+from ..dynamics.model import Model
+from ..dynamics.motion import step_count
+from ..errors import SettingError
+from ..studies.many import many
+from .results.motion_files import SimulationRequest
+from .simulate_batch import DOT, parameters_of, starts_of
+
+OUTPUTS = 100               # instants after the start, or as near to it as a divisor of the steps is
+PART = 500                  # runs that a worker of a cluster makes at once
 
 
 @dataclass(frozen=True)
@@ -104,3 +113,67 @@ def _number(name: str, text: str, unit: str, expected: str = '') -> float:
     if value < 0:
         raise SettingError(f'--vary {name}', text, 'a standard deviation of 0 or more')
     return value
+
+
+@dataclass(frozen=True)
+class RunsRequest(SimulationRequest):
+    """What to simulate so many times; ``vary``: NAME=STDDEV, ``outputs``: instants after the start."""
+
+    runs: int = 1
+    seed: int = 1
+    vary: Sequence[str] = ()
+    outputs: int | None = None
+    states: bool = False
+    jobs: int | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scheme not in COMPILED:
+            raise SettingError('--scheme', self.scheme, f'with --runs, one of {", ".join(COMPILED)}')
+        for option, value, least in (('--runs', self.runs, 1), ('--seed', self.seed, 0),
+                                     ('--jobs', self.jobs if self.jobs is not None else 1, 1)):
+            if value < least:
+                raise SettingError(option, value, f'a whole number from {least} on')
+        if self.cluster is not None and self.jobs is not None:
+            raise SettingError('--jobs', self.jobs, 'threads of this computer, or --cluster')
+
+    @property
+    def every(self) -> int:
+        """Of so many steps the last one is kept; raises SettingError."""
+        steps = step_count(self.duration, self.dt)
+        if self.outputs is not None:
+            if self.outputs < 1 or steps % self.outputs:
+                raise SettingError('--outputs', self.outputs, f'a divisor of the {steps} steps')
+            return steps // self.outputs
+        divisors = [k for k in range(1, int(steps ** 0.5) + 1) if steps % k == 0]
+        count = min([*divisors, *(steps // k for k in divisors)], key=lambda k: (abs(np.log(k / OUTPUTS)), k))
+        return steps // count
+
+
+def drawn(request: RunsRequest, varied: Sequence[Variation]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Starts and parameters (runs,) by name."""
+    drawn = {item.name: item.drawn(request.seed, request.runs) for item in varied}
+    starts, parameters = ({item.name: drawn[item.name] for item in varied if item.start is start}
+                          for start in (True, False))
+    return starts, parameters
+
+
+def by_cluster(request: RunsRequest) -> Batch:
+    """All runs, so many at a time."""
+    parts = many(partial(_part, request), range(0, request.runs, PART), cluster=request.cluster, what='parts')
+    q, qd, steps, parameters = (np.concatenate([getattr(part, name) for part in parts])
+                                for name in ('q', 'qd', 'steps', 'parameters'))
+    return replace(parts[0], q=q, qd=qd, steps=steps, parameters=parameters,
+                   failures=tuple(item for part in parts for item in part.failures))
+
+
+def _part(request: RunsRequest, first: int) -> Batch:
+    """The runs from the first on, of the numbers that are drawn for all, in one thread."""
+    model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
+    starts, parameters = drawn(request, varied)
+    rows = slice(first, first + PART)
+    z, zd = starts_of(model, starts, request.runs)
+    return simulate_runs(model, request.duration, request.dt, request.scheme, z=z[rows], zd=zd[rows],
+                         parameters=parameters_of(model, parameters, request.runs, request.seed)[rows],
+                         every=request.every, jobs=1, **request.options)

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ...api.simulate_batch import DOT, BatchSimulation
 from ...description.coordinate_units import columns_of, unit_of
 from ...report.chart import PALETTE, Band, Curve, Panel
 from ...report.files import write_table
-from .mechanism_simulate import SimulationRequest
-from .variations import Variation
+from ..simulate_batch import DOT, BatchSimulation
+from ..variations import Variation
+from .motion_files import SimulationRequest
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 _PANELS = 6                 # coordinates in the plot
 
 
-def summary_of(request: SimulationRequest, result: BatchSimulation, varied: Sequence[Variation]) -> dict[str, Any]:
+def runs_json(request: SimulationRequest, result: BatchSimulation, varied: Sequence[Variation]) -> dict[str, Any]:
     """The result in figures, SI: what was drawn, where the completed runs end, why the others did not."""
     model, done = result.model, result.completed
     values, by_option = model.system.values, [item.name for item in varied]

@@ -1,41 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse simulate`` of a mechanism: motion, energies and constraint violation as table and JSON, plots, animation."""
+"""What is simulated of a mechanism, and its motion, energies and constraint violation as table, JSON and pictures."""
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from ...description.coordinate_units import columns_of, unit_of
 from ...dynamics.integrators import INTEGRATORS
-from ...dynamics.model import Model, load_model
-from ...dynamics.motion import Motion, simulate
-from ...dynamics.singular import check_start, passes
+from ...dynamics.model import Model
+from ...dynamics.motion import Motion
 from ...errors import SettingError
 from ...report.chart import Curve, Panel
-from ...report.files import check_file, check_folder, write_json, write_table
-from ..arguments import independent_of
+from ...report.files import write_table
 
 LONGEST = 10_000_000        # steps
 WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
 _FRAMES = 75                # of the animation
-_LOST = 0.01        # of the largest kinetic energy: a balance that is off by more was lost at a singular position
-_WATCHED = 200_000          # states among which singular positions are looked for
-_INSTANTS = 8               # that are printed
 _CURVES = 8                 # coordinates in the plot
 _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
 
 
 @dataclass(frozen=True)
 class SimulationRequest:
-    """What to simulate; ``independent``: names separated by commas, 'auto', or None for the file's; ``pictures``:
-    None for those of a motion of at least ``WORTH`` steps."""
+    """What to simulate; ``independent``: names, empty: to be chosen, or None for the file's; ``pictures``: None for
+    those of a motion of at least ``WORTH`` steps."""
 
     name: str
     duration: float = 5.0
@@ -43,7 +36,7 @@ class SimulationRequest:
     scheme: str = 'exponential'
     order: str | None = None
     coordinates: str | None = None
-    independent: str | None = None
+    independent: tuple[str, ...] | None = None
     pictures: bool | None = None
 
     def __post_init__(self) -> None:
@@ -63,45 +56,7 @@ class SimulationRequest:
         return {} if self.order is None else {'order': self.order}
 
 
-def simulate_mechanism(request: SimulationRequest, output: Path, json_file: Path | None = None) -> None:
-    """Simulate and write; a motion that fails on the way is written up to there, then its error is raised.
-
-    Raises DescriptionError where the start does not determine the motion, typer.Exit with status 1 after a motion
-    through singular positions that lost the balance of its energy.
-    """
-    check_folder(output)
-    check_file(json_file)
-    model = load_model(request.name, request.coordinates)
-    check_start(model)
-    begin = time.perf_counter()
-    chosen = independent_of(request.independent)
-    motion = simulate(model, request.duration, request.dt, request.scheme, stop=False, **request.options,
-                      independent='auto' if chosen == () else chosen)
-    seconds = time.perf_counter() - begin
-    singular = passes(model, motion.t, motion.q) if len(motion.t) <= _WATCHED else list(motion.singular_times)
-    output.mkdir(parents=True, exist_ok=True)
-    summary = {**summary_of(request, model, motion, seconds), 'singular_times_s': singular}
-    write_motion(model, motion, output / 'motion.csv')
-    write_json(output / 'summary.json', summary)
-    write_json(json_file, summary)
-    if request.pictures if request.pictures is not None else len(motion.t) > WORTH:
-        write_pictures(model, motion, output)
-    for warning in motion.warnings:
-        typer.echo(f'warning: {warning}', err=True)
-    typer.echo(f'wrote {output}: {len(motion.t)} states over {motion.t[-1] - motion.t[0]:g} s by {request.scheme}, '
-               f'energy balance within {np.max(np.abs(motion.balance)):.3g} J, constraints within '
-               f'{np.max(motion.violation, initial=0.0):.3g}')
-    if motion.failure is not None:
-        raise motion.failure
-    if singular:
-        instants = ', '.join(f'{t:.6g}' for t in singular[:_INSTANTS]) + ', ...' * (len(singular) > _INSTANTS)
-        typer.echo(f'warning: the motion passes singular positions at t = {instants} s: there a loop could go on in '
-                   'another way, and only its inertia decides', err=True)
-        if np.max(np.abs(motion.balance)) > _LOST * np.max(motion.kinetic):
-            raise typer.Exit(1)
-
-
-def summary_of(request: SimulationRequest, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
+def motion_json(request: SimulationRequest, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
     """The result in figures, SI."""
     end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
                   'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
@@ -124,13 +79,13 @@ def summary_of(request: SimulationRequest, model: Model, motion: Motion, seconds
 def write_motion(model: Model, motion: Motion, path: Path) -> None:
     """All over time, one column each, units in the heading."""
     columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot'),
-               *(f'input {name} [{input_unit(model, name)}]' for name in model.inputs),
+               *(f'input {name} [{_input_unit(model, name)}]' for name in model.inputs),
                'kinetic [J]', 'potential [J]', 'power [W]', 'work [J]', 'violation [SI]']
     write_table(path, columns, [motion.t, *motion.q.T, *motion.qd.T, *motion.qdd.T, *motion.inputs.T, motion.kinetic,
                                 motion.potential, motion.power, motion.work, motion.violation])
 
 
-def input_unit(model: Model, name: str) -> str:
+def _input_unit(model: Model, name: str) -> str:
     """N or N*m."""
     force = next(force for force in model.description.forces.values() if force.input == name)
     turning = bool(force.body) or force.coordinate and unit_of(model.description, force.coordinate) == 'rad'
@@ -139,9 +94,9 @@ def input_unit(model: Model, name: str) -> str:
 
 def write_pictures(model: Model, motion: Motion, output: Path) -> None:
     """Plots of coordinates, energy and constraints, and the animation."""
-    from ...api.results.mechanism_picture import Picture
     from ...report.linkage_drawing import write_animation  # here: slow to import
     from ...report.plots import write_plots
+    from .mechanism_picture import Picture
     write_plots(_coordinates(model, motion), output / 'coordinates.png')
     t = motion.t
     energies = Panel('Energy', 'J', [
