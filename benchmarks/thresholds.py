@@ -35,8 +35,8 @@ TESTS = {
     'streams/stages': 'streams_stages', 'streams/verdict': 'payload_load_change', 'streams/regular': 'streams_regular',
     'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
-    'streams/bounds': 'streams_linkage_watch streams_limits streams_linkage_recovery',
-    'streams/channel_monitor': ('streams_linkage_watch streams_linkage_recovery streams_machine_recovery '
+    'streams/bounds': 'streams_channel_monitor streams_limits streams_linkage_recovery',
+    'streams/channel_monitor': ('streams_channel_monitor streams_linkage_recovery streams_machine_recovery '
                                 'streams_linkage'),
     'streams/linkage/state_monitor': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/observed_coordinates': 'streams_linkage_recovery streams_linkage',
