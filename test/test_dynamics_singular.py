@@ -3,16 +3,19 @@
 say when."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from cli_support import mbse, refused
+from mechanism_grammar import JOINTS, PLANE, SPACE
 
 from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.integrators.choice import smallest
 from mbse_ros.dynamics.model import Model, State, load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.dynamics.singular import check_start, passes
-from mbse_ros.errors import DescriptionError
+from mbse_ros.errors import DescriptionError, MbseError
 
 HEAD = 'format: mbse/machine/2\nname: x\ngravity: 9.81\nindependent: [theta]\n'
 KINDS = ['natural', 'reference_point', 'relative']
@@ -194,3 +197,34 @@ def test_what_moves_without_inertia_is_refused(text, kinds, body):
             check_start(built(text, coordinates))
         assert caught.value.key == f'bodies.{body}.inertia'
     check_start(built(WHEEL.replace('center_of_mass: [0, 0]', 'center_of_mass: [0.1, 0]'), 'relative'))
+
+
+@pytest.mark.parametrize('base, joint', [(PLANE, JOINTS[2]['revolute']), (SPACE, JOINTS[3]['revolute'])])
+@pytest.mark.parametrize('section, item, fits', [
+    ('springs', '{points: [arm.P, tool.Q], damping: 2}', False),
+    ('springs', '{points: [arm.P, tool.Q], stiffness: 20, free: 0.4}', False),
+    ('springs', '{points: [arm.P, tool.Q], stiffness: 20, free: 0}', True),
+    ('sensors', '{kind: distance, points: [arm.P, tool.Q]}', False),
+    ('sensors', '{kind: distance, points: [arm.P, tool.T]}', True)])
+def test_a_line_between_points_at_one_place_has_no_direction(base, joint, section, item, fits):
+    """Forces and outputs along it were NaN."""
+    text = f'{base}  joint: {joint}\n{section}: {{s: {item}}}\n'
+    if fits:
+        assert np.isfinite(simulate(Model(parse_mechanism(text), backend='vm'), 0.01, 1e-3).q).all()
+        return
+    with pytest.raises(DescriptionError, match='apart at the start') as caught:
+        Model(parse_mechanism(text), backend='vm')
+    assert (caught.value.key, caught.value.value) == (f'{section}.s.points', ['arm.P', 'tool.Q'])
+
+
+@pytest.mark.parametrize('base, joint', [(PLANE, JOINTS[2]['revolute']), (SPACE, JOINTS[3]['revolute'])])
+@pytest.mark.parametrize('coordinates', ['relative', 'reference_point'])
+def test_a_driver_that_is_much_too_fast_is_an_error_of_ours(base, joint, coordinates):
+    text = f'{base}  joint: {joint}\ndrivers: {{d: {{coordinate: hinge, motion: 0.4 + 1e9*t}}}}\n'
+    with warnings.catch_warnings(), pytest.raises(MbseError, match=r't = 0\.\d+ s'):
+        warnings.simplefilter('error')
+        simulate(Model(parse_mechanism(text), coordinates, backend='vm'), 0.2, 1e-3)
+
+
+def test_rows_that_are_not_finite_have_no_rank():
+    assert smallest(np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones(2)) == 0.0

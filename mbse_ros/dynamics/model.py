@@ -24,6 +24,7 @@ from .formulations.terms_arrays import Terms
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
 
+APART = 1e-9        # m, below which two points are at one place
 CLOSED = 1e-6        # residual, below which loops close
 
 
@@ -70,6 +71,7 @@ class Model:
         self._partitions: dict[tuple[int, ...], Partitioned] = {}
         self._origin: Model | None = None
         self._assembled = self._assemble()
+        self._check_apart()
         near = neighbours(self.residual, self._assembled)
         samples = np.array([self.residual(q)[1] for q in near])
         self.active = independent_rows(samples)
@@ -202,6 +204,20 @@ class Model:
             expected = f'{expected}; worst: {self._worst(q)}'
         where = 'initial.position' if given else 'points' if self.description.dimension == 2 else 'bodies'
         raise DescriptionError(self.description.file, where, problem, expected)
+
+    def _check_apart(self) -> None:
+        """Refuse forces and sensors along a line between points that are at one place at the start."""
+        found = {f'springs.{name}': spring.points for name, spring in self.description.springs.items()
+                 if spring.points and (spring.damping.value or spring.stiffness.value and spring.free.value)}
+        found |= {f'sensors.{name}': sensor.points for name, sensor in self.description.sensors.items()
+                  if sensor.kind == 'distance'}
+        points = self.system.points
+        squares = [ca.sumsqr(points[str(two)] - points[str(one)]) for one, two in found.values()]
+        apart = ca.Function('apart', [self.system.q, self.system.values.symbol], [ca.vertcat(*squares)])
+        for (key, pair), square in zip(found.items(), apart(self._assembled, self.parameters).full()[:, 0]):
+            if not square > APART ** 2:
+                raise DescriptionError(self.description.file, f'{key}.points', list(map(str, pair)), 'two points that '
+                                       'are apart at the start: the line between them gives the direction')
 
     def right_side(self, q: np.ndarray) -> bool:
         """Whether angles and directions are those that are meant, not those turned by 180 degrees."""

@@ -142,6 +142,8 @@ class CoordinateChoice:
 
     def _volume(self, J: np.ndarray, independent: list[int]) -> float:
         dependent = [i for i in range(J.shape[1]) if i not in independent]
+        if len(dependent) != len(J):    # rows that lose their rank: no choice is better than another
+            return np.inf
         return float(np.exp(np.linalg.slogdet(J @ J.T)[1] / 2 - np.linalg.slogdet(J[:, dependent])[1]))
 
     def _jacobian(self, q: np.ndarray, t: float) -> np.ndarray:
@@ -160,7 +162,10 @@ class CoordinateChoice:
 
 
 def smallest(J: np.ndarray, scale: np.ndarray) -> float:
-    """Smallest singular value of rows (m, n), each by its scale (m,) (``Model.row_scale``); 1 without rows."""
+    """Smallest singular value of rows (m, n), each by its scale (m,) (``Model.row_scale``); 1 without rows, 0 of rows
+    that are not finite."""
+    if not np.isfinite(J).all():
+        return 0.0
     return float(np.linalg.svd(J / scale[:, None], compute_uv=False)[-1]) if J.size else 1.0
 
 
