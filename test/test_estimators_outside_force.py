@@ -134,6 +134,24 @@ def test_an_excavator_that_digs_holds_its_mass(valve: str, dug: list[SensorFrame
     assert load.trusted and 2.5 < load.start < 7.5 and load.lower < 800.0 < load.upper
 
 
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_a_small_force_at_the_teeth_is_a_contact_and_no_load(valve: str) -> None:
+    """3 kN, the weight of 300 kg: the cylinders weigh different loads meanwhile. What is carried then is weighed."""
+    machine = load_machine('zx200', valve)
+    crane = SimulatedCrane(machine, 400.0, 1, cycle_by_name('dig', machine, 1), plant=plant_of(machine), soil=3e3)
+    pipeline, log = Pipeline(machine), LogLoads(ScaleStage(machine))
+    outputs = feed(pipeline, list(crane.advance(15_000_000_000)))
+    dug = [o.payload for o in outputs if 2.2e9 < o.state.stamp_ns < 5e9]
+    assert PayloadStatus.UPDATING not in {payload.status for payload in dug}
+    assert sum(payload.status is PayloadStatus.CONTACT for payload in dug) > 100
+    assert PayloadStatus.IMPLAUSIBLE not in {o.payload.status for o in outputs}
+    for output in outputs:
+        log.take(output)
+    log.close()
+    (load,) = log.loads
+    assert load.trusted and load.start > 5.0 and load.lower < 400.0 < load.upper < 550.0
+
+
 def test_soil_where_there_is_none(tmp_path: Path) -> None:
     for name, cycle, soil in (('zx200', 'random', 5e3), ('patu655_lift', 'random', 5e3), ('zx200', 'dig', -1.0)):
         with pytest.raises(SettingError, match='soil'):

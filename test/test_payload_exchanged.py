@@ -96,6 +96,35 @@ def test_masses_that_contradict_each_other_up_and_down_are_no_load():
     assert judged(-50.0, -50.0) == [] and judged(-50.0, -50.0, -50.0) == LIFT      # no load explains it
 
 
+def touched(*windows, before=1.2):
+    """Whether each window of 0.2 s touches, after so many s in which a load explains them: '' one does, 'other'
+    exchanged pressures do, 'none' nothing does, 'less' less than nothing."""
+    found, masses = [], {'': (0.0, 50.0), 'none': (90.0, 10.0), 'less': (-90.0, -10.0)}
+    exchanged = Exchanged(crane())
+    for name in ('',) * round(before / 0.2) + windows:
+        exchanged._lasted, exchanged.touches = 0.2, False
+        low, high = masses['none' if name == 'other' else name]
+        other = (10.0, 50.0) if name == 'other' else (90.0, 10.0)
+        exchanged._touch(np.array([low, other[0]]), np.array([high, other[1]]), True)
+        found.append(exchanged.touches)
+    return found[-len(windows):]
+
+
+def test_equations_that_contradict_each_other_for_a_while_are_a_contact():
+    assert touched('none', 'less', '', 'none') == [False, True, False, True]    # one window alone may be a jerk
+    assert not any(touched('none', '', 'none', '', 'none'))
+    assert touched('none', 'none', before=1.2)[-1] and not touched('none', 'none', before=0.8)[-1]  # nothing was known
+    assert touched(*['none'] * 51)[-2:] == [True, False]            # 10 s
+    assert touched(*['none'] * 51, *[''] * 5, 'none', 'none')[-1]           # another one
+    assert not touched(*['none'] * 51, *[''] * 4, 'none', 'none')[-1]
+
+
+def test_hoses_that_are_swapped_at_work_are_no_contact():
+    """The first window is half of before; one that does not fit after the second rules the hoses out."""
+    assert not any(touched('none', 'other', 'other'))
+    assert touched('other', 'other', 'none', 'other') == [False, False, True, True]
+
+
 @pytest.mark.parametrize('cylinder', ('', 'lift'))
 def test_a_log_that_begins_in_a_motion_tells_only_when_the_machine_moves_in_another_way(cylinder):
     """The first motion, with one pair of pressures, weighs 50 or 10 kg; lowering, 50 or 230."""

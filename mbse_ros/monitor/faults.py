@@ -164,10 +164,13 @@ KINDS = {
         '{streams.channel_monitor.MISFIT} times its variance, for {streams.channel_monitor.TWICE} times `lost_after`',
         (_LINKAGE,)),
     Fault.OUTSIDE_FORCE: Kind(
-        'outside force: the forces do not balance: contact with something, or a sensor is wrong',
+        'outside force: the tool or the load touches something',
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
         '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
-        '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s', (_STATE, _MASS), True),
+        '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s; of a mass '
+        'also: windows of {payload.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
+        'exchanged, after {payload.exchanged.FREE} s that a load explains, for {payload.exchanged.LONGEST} s at most',
+        (_STATE, _MASS), True),
     Fault.UNSOLVED: Kind(
         'not solved', 'the smoother found no solution, or is too far behind', 'loses the state, LOST',
         'the solver ends without a solution, or {streams.linkage.lagged.BEHIND} instants wait for it', (_LINKAGE,)),

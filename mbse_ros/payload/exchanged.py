@@ -12,6 +12,10 @@ one. It is, if all windows agree with it while those as the pressures are contra
 down: a load that is filled or dumped does so in one direction, soil once up and once down. Where no way explains the
 windows, the load is another, or something else pushes: what masses are possible begins again, and what has been found
 of the hoses stays.
+
+A window whose equations contradict each other, so that no load and no exchange explains it, after windows that one load
+did: the tool touches something. That is so for as long as a contact lasts, and a sensor that has become wrong stays
+wrong. What a machine weighs then is another mass in each equation.
 """
 
 from __future__ import annotations
@@ -35,6 +39,10 @@ SURE = 3.0          # standard deviations by which a mass may be off
 LIKELY = 6.0        # standard deviations of its innovation, up to which a sample is used
 CONTRADICTIONS = 3          # of windows as the pressures are, each in another direction than the one before
 STOPPED = 1e-6      # m/s: no speed is known better
+ROUGH = 1.0         # of the range of the payload's limits: a mass known no better speaks of no contact
+FREE = 1.0          # s of windows that a load explains, before a contact and between two of them
+TWICE = 2           # such windows in a row begin a contact: one may be a jerk
+LONGEST = 10.0      # s of windows that none explains, for which a contact may last: what lasts longer is a sensor
 
 
 def masses_both_ways(machine: Machine, pairs: list[tuple[int, int]]) -> ca.Function:
@@ -74,7 +82,8 @@ class Exchanged:
     """Of one machine; ``pairs``: pressure channels, piston and rod, of its cylinders.
 
     ``found``: cylinders of which the pressures must be exchanged for the forces to balance; ``open``: those whose
-    pressures may be, and the mass would then be one that is not possible as it is.
+    pressures may be, and the mass would then be one that is not possible as it is. ``touches``: whether the last window
+    is one of a contact, in which another force pushes than that of a load.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -96,6 +105,9 @@ class Exchanged:
         self.interrupt()
         self._suspected = np.ones(len(self.pairs), dtype=bool)
         self._contradictions, self._direction = 0, 0
+        self._begun, self._exchanged = False, np.ones(len(self.pairs), dtype=bool)
+        # s of windows that a load explains in a row, and that none does, and how many of the latter
+        self._free, self._pushed, self._windows = 0.0, 0.0, 0
         self._begin()
         self._conclude()
 
@@ -104,7 +116,7 @@ class Exchanged:
         self._near: np.ndarray | None = None
         self._start: tuple[np.ndarray, np.ndarray, Samples] | None = None
         self._rows: list[tuple[np.ndarray, Samples]] = []
-        self._lasted = 0.0
+        self._lasted, self.touches = 0.0, False
 
     def said(self, updating: bool) -> tuple[str, Fault] | None:
         """Reason and fault of a mass that is wrong, or, of one that is ``updating``, may be; None for none."""
@@ -125,7 +137,7 @@ class Exchanged:
         if self._start is not None:
             self._rows.append((mean, samples))
             self._lasted += dt
-            if self._lasted < WINDOW * (1 + self._known) - dt / 2:
+            if self._lasted < WINDOW * (1 + (self._known and not self._windows)) - dt / 2:
                 return
             self._weigh(*self._mean(self._start, mean, covariance), mass)
         self._start, self._rows, self._lasted = (mean, covariance, samples), [], 0.0
@@ -156,6 +168,7 @@ class Exchanged:
         return X, P
 
     def _weigh(self, X: np.ndarray, P: np.ndarray, mass: float) -> None:
+        self.touches = False
         try:
             if self._near is None:
                 self._near = self._machine.position(X[:len(self._machine.coordinates)])[self._machine.system.dependent]
@@ -165,8 +178,32 @@ class Exchanged:
         near, *found = self._masses(self._near, X, P, at, self._machine.parameters.mean)
         self._near = near if np.isfinite(near).all() else None
         masses, rooms = (item.reshape(1 + len(self.pairs), -1) for item in found)
-        self._judge((masses - rooms).max(axis=1), (masses + rooms).min(axis=1))
+        low, high = (masses - rooms).max(axis=1), (masses + rooms).min(axis=1)
+        sure = rooms <= ROUGH * (self._limits[1] - self._limits[0])
+        self._touch(np.where(sure, masses - rooms, -np.inf).max(axis=1),
+                    np.where(sure, masses + rooms, np.inf).min(axis=1), bool(np.count_nonzero(sure[0]) > 1))
+        if self.touches:
+            self._begin()       # it may be another load after it
+        else:
+            self._judge(low, high)
         self._conclude()
+
+    def _touch(self, low: np.ndarray, high: np.ndarray, several: bool) -> None:
+        """Whether a window with masses from ``low`` to ``high`` (1 + ways,), kg, is one of a contact: its equations
+        contradict each other, or ``several`` weigh less than nothing, and no exchange explains that."""
+        least, most = self._limits
+        pushed = low[0] > high[0] or several and high[0] < least
+        if not pushed:
+            self._free += self._lasted
+            if self._free >= FREE or self._windows < TWICE:
+                self._pushed, self._windows = 0.0, 0
+            return
+        other = (np.fmax(low, least) <= np.fmin(high, most))[1:]
+        self._begun = self._begun if self._windows else self._free >= FREE
+        self._exchanged = other if self._windows < TWICE else self._exchanged & other     # the first is half of before
+        self._free, self._pushed, self._windows = 0.0, self._pushed + self._lasted, self._windows + 1
+        self.touches = (self._begun and self._windows >= TWICE and not self._exchanged.any()
+                        and self._pushed <= LONGEST)
 
     def _conclude(self) -> None:
         """What the windows so far say."""

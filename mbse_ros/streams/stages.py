@@ -314,7 +314,7 @@ class PayloadStage:
                 self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), (
                 PayloadStatus.NO_DATA, f'observer {state.status.name.lower()}: {state.reason}', state.faults))
-        if outside:
+        if outside or self._exchanged.touches:
             self._doubted_ns = now
             self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing),
