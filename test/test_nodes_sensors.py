@@ -18,7 +18,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
-from mbse_ros.bags.channel_samples import topic_readers
+from mbse_ros.bags.channel_samples import SensorFields, topic_readers
 from mbse_ros.bags.messages import segment_record
 from mbse_ros.bags.topics import SEGMENT, TopicMap
 from mbse_ros.machine import load_machine
@@ -26,7 +26,6 @@ from mbse_ros.nodes.base.run import _Executor
 from mbse_ros.nodes.graphs.machine_graph import sensor_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
-from mbse_ros.nodes.messages.sensor_messages import SensorFields
 from mbse_ros.nodes.messages.wire import message_class, packed, to_ns, unpacked
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.plant_node import PlantNode, ValveCommands

@@ -9,6 +9,7 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 
+from ..bags.channel_samples import SensorFields
 from ..bags.topics import TRUTH, TopicMap
 from ..errors import shown
 from ..machine import Machine
@@ -16,7 +17,6 @@ from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_b
 from .base.node_settings import PlantSettings
 from .base.qos import OUTPUT
 from .base.real_time_plant import RealTimePlant
-from .messages.sensor_messages import SensorFields
 
 DAY = 86_400.0      # s
 

@@ -78,7 +78,7 @@ def measure_pass_through(sets: Sets, rate: int) -> GraphCost:
 
 def sensor_sets(machine: Machine, rate: int, seconds: float) -> Sets:
     """Serialized samples of the simulated machine, all valves moving at random."""
-    from ..messages.sensor_messages import SensorFields
+    from ...bags.channel_samples import SensorFields
     from ..messages.wire import packed  # here, because it needs ROS
     fields, kinds = SensorFields(machine.channels, machine.valves), sensor_topics(machine)
     found: dict[str, list[bytes]] = {}
