@@ -264,6 +264,21 @@ def test_what_is_not_a_file_of_records(tmp_path) -> None:
         assert store.notice and [record.kind for record in store.read()] == [REPAIRED]
 
 
+def test_a_file_that_lost_all_is_no_success(path, tmp_path) -> None:
+    """Cut to nothing, or behind its first page: what is said is not that nothing is lost."""
+    empty = tmp_path / 'empty.db'
+    empty.touch()
+    done = mbse('loads', '--records', empty)
+    assert done.status == 1 and done.warnings == [f'{empty}: {record_file.EMPTY}']
+    with closing(RecordStore(empty, 'excavator')) as store:
+        assert record_file.EMPTY in store.notice and store.read() == []
+    with closing(RecordStore(empty, 'excavator')) as store:
+        assert not store.notice
+    path.write_bytes(path.read_bytes()[:PAGE])
+    done = mbse('loads', '--records', path, '--repair')
+    assert 'none is lost that is known of; there may have been more' in done.out
+
+
 def test_the_commands(path, tmp_path) -> None:
     """Warnings with file and number, status 1; `--repair` makes a file that is whole, with the same loads."""
     spoil(path, (b'"truck": "T8"', b'"truck"; "T8"'))

@@ -104,6 +104,8 @@ def repair_records(path: Path) -> None:
     whole, lost = len(found.rows), ', '.join(map(str, found.lost))
     kept = f'{whole} record is whole' if whole == 1 else f'{whole} records are whole'
     gone = f'record {lost} is lost' if len(found.lost) == 1 else f'records {lost} are lost' if lost else 'none is lost'
+    if any(damage.number is None for damage in found.damages):
+        gone += ' that is known of; there may have been more after the last one that is whole'
     typer.echo(f'{output}: {kept}, {gone}' if found.damages else f'{path}: {kept}, there is nothing to repair')
 
 

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
+from ..description.basics import PointRef
 from ..description.load import load_mechanism
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError, PositionProblemError
@@ -207,8 +208,9 @@ class Model:
 
     def _check_apart(self) -> None:
         """Refuse forces and sensors along a line between points that are at one place at the start."""
-        found = {f'springs.{name}': spring.points for name, spring in self.description.springs.items()
-                 if spring.points and (spring.damping.value or spring.stiffness.value and spring.free.value)}
+        found: dict[str, tuple[PointRef, ...]] = {
+            f'springs.{name}': spring.points for name, spring in self.description.springs.items()
+            if spring.points and (spring.damping.value or spring.stiffness.value and spring.free.value)}
         found |= {f'sensors.{name}': sensor.points for name, sensor in self.description.sensors.items()
                   if sensor.kind == 'distance'}
         points = self.system.points

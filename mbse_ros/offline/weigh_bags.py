@@ -116,7 +116,7 @@ def recorded_loads(path: str | Path) -> WeighedBags:
     missed = tuple(missed_line(record) for record in records
                    if record.kind == MISSED and confirmed_record(record, 0).key not in counted)
     warnings = (*(f'{path}: {line}' for line in file.lines), *missed)
-    return WeighedBags(file.machine, found, book, records, (), warnings, seconds, bool(file.damages))
+    return WeighedBags(file.machine, found, book, records, (), warnings, seconds, bool(file.damages) or file.empty)
 
 
 class _Run:

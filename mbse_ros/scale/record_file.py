@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -38,6 +38,7 @@ TRIGGERS = (
     "CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records are never changed'); END",
     "CREATE TRIGGER records_keep BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records are never removed'); END")
 DAMAGES = sqlite3.DatabaseError, MemoryError, OverflowError, UnicodeDecodeError
+EMPTY = 'it is empty: either nothing was ever written into it, or all of its records are gone'
 EXPECTED = 'the records of a scale, such as loads_zx200.db'
 MAGIC = b'SQLite format 3\0'
 # What an open file is not damaged by: see https://sqlite.org/rescode.html
@@ -49,7 +50,8 @@ AS_TEXT = ', '.join(f'CAST({name} AS BLOB)' if name not in ('number', 'stamp_ns'
 @dataclass(frozen=True)
 class RecordFile:
     """``records`` that are whole, with their ``rows``, in order; ``damages``: what is wrong; ``unverified``: records
-    that are older than checksums; ``machine``: '' where it is not known; ``next_number`` for a record to be added."""
+    that are older than checksums; ``machine``: '' where it is not known; ``next_number`` for a record to be added;
+    ``empty``: the file has not a byte."""
 
     path: Path
     machine: str
@@ -57,6 +59,7 @@ class RecordFile:
     records: tuple[Record, ...]
     damages: tuple[Damage, ...]
     next_number: int
+    empty: bool = False
 
     @property
     def unverified(self) -> int:
@@ -71,7 +74,7 @@ class RecordFile:
     @property
     def lines(self) -> list[str]:
         """What is wrong, and what was before."""
-        found = [damage.line for damage in self.damages]
+        found = [damage.line for damage in self.damages] + [EMPTY] * self.empty
         found += [f'it was repaired: {record.data["kept"]} records were whole in {record.data["file"]}, lost: '
                   f'{", ".join(map(str, record.data["lost"])) or "none that is known of"}'
                   for record in self.records if record.kind == REPAIRED]
@@ -110,7 +113,7 @@ def read_records(path: str | Path, newest: int = 2) -> RecordFile:
                 found.by_sql(db)
         if found.result().damages:
             found.by_bytes(head)
-        return found.result()
+        return replace(found.result(), empty=not head)
 
 
 class _Reading:

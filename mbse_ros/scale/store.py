@@ -27,6 +27,7 @@ from .record_file import (
     APPLICATION,
     AS_TEXT,
     CHECKSUM,
+    EMPTY,
     MANY,
     PATIENCE,
     TABLE,
@@ -66,6 +67,8 @@ class RecordStore:
         self.path, self.notice, self.trouble = Path(path), '', ''
         self._db: sqlite3.Connection | None = None
         self._found = self._look(machine)
+        if self._found is not None and self._found.empty:
+            self.notice = f'{self.path}: {EMPTY}'
         self.machine = machine or ('' if self._found is None else self._found.machine)
         try:
             try:
