@@ -240,3 +240,19 @@ def test_a_load_that_may_still_change_is_changing_and_leans_in_what_is_published
     assert len(changing) > 450 and all(abs(p.mass - p.lower - (p.upper - p.mass) - 50.0) < 1e-9 for p in changing)
     assert not any(p.status is PayloadStatus.IMPLAUSIBLE for p in found)
     assert any(p.status is PayloadStatus.UPDATING for p in found[1100:])
+
+
+def test_a_load_that_is_in_doubt_is_not_said_to_change_while_nothing_weighs() -> None:
+    """Closed gates say why; as soon as something weighs it, it changes until it is known."""
+    change, held = LoadChange(SPAN), replace(mass(400.0), taken=0)
+    assert not any(changing((3, 400.0, 2.0, 0), change=change))
+    t, kept = 13.0, 0.0
+    for k in range(300):            # observer in doubt: forgotten, and then at rest
+        t, kept = t + 0.01, kept - 0.1 * (k < 100)
+        last = replace(held, noise=2.0 + k, half_width=2.0 * (2.0 + k))
+        change.take(t, last, kept)
+    assert change.changing and change.unweighed
+    assert verdict_of(replace(last, gate='too slow'), change, LIMITS, '', True)[0] is PayloadStatus.TOO_SLOW
+    change.take(t + 0.01, replace(last, taken=1), kept)
+    assert not change.unweighed
+    assert verdict_of(replace(last, taken=1), change, LIMITS, '', True)[0] is PayloadStatus.CHANGING

@@ -164,7 +164,17 @@ def test_both_sides_of_a_mass_that_wanders():
     assert wandering(4.1, half=3.0, dt=0.1) and not wandering(3.8, half=3.0, dt=0.1)
     assert wandering(20.5, half=20.0, dt=0.1) and not wandering(19.5, half=20.0, dt=0.1)
     drift = Drift(plain_difference)
-    assert [drift.take(0.1, mass(100.0 + 50.0 * (k > 0)), True, False) for k in range(3)] == [False, False, True]
+    found = [drift.take(0.125, mass(100.0 + 50.0 * (k > 7)), True, False) for k in range(10)]
+    assert found == 8 * [False] + 2 * [True]
+
+
+def test_masses_of_the_first_second_of_motion_are_not_compared():
+    """They know little, and move; what is held is no motion."""
+    drift = Drift(plain_difference)
+    assert not any(drift.take(0.125, mass(100.0 + 50.0 * (k > 2)), True, False) for k in range(20))
+    drift = Drift(plain_difference)
+    assert not any(drift.take(0.125, mass(100.0), False, False) for _ in range(20))
+    assert not any(drift.take(0.125, mass(100.0 + 50.0 * (k > 2)), True, False) for k in range(20))
 
 
 def test_masses_before_another_load_are_not_compared():

@@ -102,6 +102,11 @@ class LoadChange:
         return self.changing and self._since <= SETTLES
 
     @property
+    def unweighed(self) -> bool:
+        """Whether nothing was weighed since the load began to change, or since what was known of it was in doubt."""
+        return self.changing and not self._since
+
+    @property
     def unknown_again(self) -> bool:
         """Whether the load changes, and only a pause of all sensors is the reason."""
         return self.changing and self._after_pause

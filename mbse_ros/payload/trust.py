@@ -33,6 +33,7 @@ EVERY, OVER = 0.1, 0.5      # s of motion between two masses that are compared, 
 WANDERS = 1.4           # standard deviations of two masses' noise and of what their poses explain, and ...
 FAR = 0.5               # ... half-widths of the interval: what is less is in it
 FEWEST = 3              # masses that are compared
+SETTLES = 1.0           # s of motion after the start in which none is: the first masses know little, and move
 WANDERED = 'the mass moved by more than its interval while no load changed'
 
 
@@ -51,12 +52,13 @@ class Drift:
     def __init__(self, difference: Callable[[Mass, Mass], tuple[float, float]]) -> None:
         self._difference = difference
         self._masses: deque[Mass] = deque(maxlen=round(OVER / EVERY) + 1)
-        self._since, self._found = inf, False
+        self._since, self._found, self._settling = inf, False, SETTLES
         self.direction = 0.0        # in which the mass moves: that of the last two that were compared, 0 at the start
 
     def take(self, dt: float, mass: Mass, counts: bool, over: bool) -> bool:
         """A segment of ``dt``, s, whose mass ``counts``; ``over``: what was before is not to be compared with it."""
-        if over:
+        self._settling -= dt * counts
+        if over or self._settling > 0.0:
             self._masses.clear()
             self._since, self._found = inf, False
         self._since += dt * counts
