@@ -148,6 +148,19 @@ def test_a_load_that_has_changed_for_a_while_may_still_change() -> None:
         assert min(settling) >= 3 if lasts else max(settling) == 0
 
 
+@pytest.mark.parametrize('lasts, size', [(10, 40.0), (30, 40.0), (30, 80.0)])
+def test_what_was_weighed_while_a_load_still_changed_does_not_count_when_it_has_settled(lasts: int, size: float
+                                                                                     ) -> None:
+    """Of a load that is filled in 1 and in 3 s; up to 3 kg stayed of it. ``size``, kg."""
+    for seed in range(5):
+        loads = np.r_[np.zeros(200), np.minimum(1.0, np.arange(1, 81) / lasts) * size]
+        errors, S, y, found = run(np.random.default_rng(seed), loads)
+        last, since = found[-1]
+        counted = slice(last + 1 - round(since[0] * NOISE ** 2), None)
+        assert abs((y - S @ TRUTH)[counted].mean() - size) < 1.5
+        assert errors.lean == 0.0
+
+
 def test_poses_are_no_step() -> None:
     """Errors of twice what is stated move the mass by tens of kg from pose to pose, also where poses are held."""
     for seed in range(20):

@@ -196,7 +196,8 @@ class CommonErrors:
         """Where the masses say that the load is another, or a sensor wrong, forget what was known of it; sums since."""
         step = self._masses.found(self._known())
         if step is None:
-            return None
+            blocks = self._masses.settled(self._known())
+            return sum((block.sums for block in blocks), np.zeros_like(self._sums)) if blocks else None
         blocks = list(self._masses.blocks)
         begin = len(blocks) - step.blocks
         first = begin if step.place else max(0, begin - EARLIER)

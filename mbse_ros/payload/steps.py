@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
@@ -110,6 +110,7 @@ class Steps:
         self._count, self._said = 0, 0
         self._leans = deque([0.0], maxlen=SHORTEST)
         self._since, self._lasted = inf, 0      # blocks since a change of the load was found, and that it lasted before
+        self._unsettled = False     # whether what was weighed since still counts
 
     def leave_out(self) -> None:
         """Blocks that have not been entered are not to be trusted, nor what they spoke of."""
@@ -126,7 +127,7 @@ class Steps:
 
     def settle(self, lasted: int) -> None:
         """The load has changed for so many blocks, and may continue to."""
-        self._since, self._lasted = 0, min(lasted, LEARNT)
+        self._since, self._lasted, self._unsettled = 0, min(lasted, LEARNT), True
 
     @property
     def lean(self) -> float:
@@ -137,6 +138,24 @@ class Steps:
     def settling(self) -> bool:
         """Whether the load has changed for as long as the time since, up to a second, and so may still."""
         return self._since < self._lasted
+
+    def settled(self, known: Known) -> list[Block]:
+        """The blocks since the load has settled, where their masses are others than those of the time in which it might
+        still change: from then on only they count, once after each change. By the errors ``known`` so far."""
+        last = max((k for k, block in enumerate(self.blocks) if block.loose), default=-1)
+        since = list(self.blocks)[last + 1:]
+        if not self._unsettled or last < 0 or len(since) < SHORTEST:
+            return []
+        sums = np.array([sum(block.sums for block in part) for part in (list(self.blocks)[:last + 1], since)])
+        seconds = np.array([sum(block.seconds for block in part) for part in (list(self.blocks)[:last + 1], since)])
+        (before, after), noise = sums[:, 1:] / sums[:, :1], self.noise(sums, seconds)
+        slopes = (after - before)[1:]
+        off = float(after[0] - before[0] - slopes @ known.x[1:])
+        deviation = sqrt(float(noise.sum() + slopes @ known.P[1:, 1:] @ slopes))
+        another = abs(off) > SIGNIFICANT * deviation
+        self._leans.extend([0.0] * SHORTEST if another else [off * (abs(off) > LEANS * deviation)])
+        self._unsettled = not another and len(since) < LEARNT
+        return since if another else []
 
     def noise(self, sums: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Variances (n,), kg2, of the masses of blocks by their sums (n, 2 + k) and s of samples (n,)."""
