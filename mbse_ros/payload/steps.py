@@ -152,7 +152,7 @@ class Steps:
         slopes = (after - before)[1:]
         off = float(after[0] - before[0] - slopes @ known.x[1:])
         deviation = sqrt(float(noise.sum() + slopes @ known.P[1:, 1:] @ slopes))
-        another = abs(off) > SIGNIFICANT * deviation
+        another = abs(off) > (SIGNIFICANT if len(since) < LEARNT else LEANS) * deviation      # at last as far as it may be
         self._leans.extend([0.0] * SHORTEST if another else [off * (abs(off) > LEANS * deviation)])
         self._unsettled = not another and len(since) < LEARNT
         return since if another else []
