@@ -25,8 +25,8 @@ def constant(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(common_errors, name, value)
 
 
-def run(rng: np.random.Generator, loads: np.ndarray, truth: np.ndarray = TRUTH, kept: np.ndarray | None = None
-        ) -> tuple[CommonErrors, np.ndarray, np.ndarray, list[tuple[int, np.ndarray]]]:
+def run(rng: np.random.Generator, loads: np.ndarray, truth: np.ndarray = TRUTH, kept: np.ndarray | None = None,
+        rare: bool = False) -> tuple[CommonErrors, np.ndarray, np.ndarray, list[tuple[int, np.ndarray]]]:
     """Estimate, derivatives and masses of blocks of the loads, and at which blocks a step was reported, with the sums
     since."""
     S = poses(rng, len(loads))
@@ -34,7 +34,8 @@ def run(rng: np.random.Generator, loads: np.ndarray, truth: np.ndarray = TRUTH, 
     errors, found = CommonErrors(NAMES, UNKNOWN), []
     for k, (mass, slopes) in enumerate(zip(y, S)):
         row = NOISE ** -2 * np.array([1.0, mass, *slopes])
-        since = errors.take(row[None, :], np.array([True]), np.array([0.0 if kept is None else kept[k]]), BLOCK)
+        since = errors.take(row[None, :], np.array([True]), np.array([0.0 if kept is None else kept[k]]), BLOCK,
+                            rare)
         if since is not None:
             found.append((k, since))
     return errors, S, y, found
@@ -159,6 +160,15 @@ def test_what_was_weighed_while_a_load_still_changed_does_not_count_when_it_has_
         counted = slice(last + 1 - round(since[0] * NOISE ** 2), None)
         assert abs((y - S @ TRUTH)[counted].mean() - size) < 1.5
         assert errors.lean == 0.0
+
+
+def test_where_samples_are_rare_nothing_is_weighed_again_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their errors are alike, so that ten blocks say little more than one."""
+    loads = np.r_[np.zeros(200), np.minimum(1.0, np.arange(1, 81) / 30) * 40.0]
+    often, seldom = (run(np.random.default_rng(0), loads, rare=rare)[3] for rare in (False, True))
+    monkeypatch.setattr(steps.Steps, 'settled', Mock(return_value=[]))
+    without = run(np.random.default_rng(0), loads)[3]
+    assert [k for k, _ in seldom] == [k for k, _ in without] != [k for k, _ in often]
 
 
 def test_poses_are_no_step() -> None:

@@ -71,6 +71,7 @@ class CommonErrors:
     def _begin(self) -> None:
         """A block without samples."""
         self._sums, self._count, self._steps, self._kept = np.zeros(1 + len(self._x)), 0, 0, 0.0
+        self._rare = False
 
     @property
     def mean(self) -> np.ndarray:
@@ -142,10 +143,11 @@ class CommonErrors:
         if first > LEAST and self.mean @ self.mean > second / first * exceeded(first ** 2 / second, CREDIBLE):
             self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
 
-    def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> np.ndarray | None:
+    def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float,
+             rare: bool = False) -> np.ndarray | None:
         """Take steps ``dt``, s, of the log: rows (n, 2 + k) of their information on the mass, 1/kg2, of that times the
         mass and times its derivatives by the numbers, for a standard deviation of each, where the step ``counts`` (n,);
-        ``forgotten`` (n,): logarithm of the share of older information that still counts.
+        ``forgotten`` (n,): logarithm of the share of older information that still counts; ``rare``: see ``Block``.
 
         Blocks are closed by the step, so that it does not matter how the steps come in segments. Where the load turns
         out to be another than some seconds before: sums (2 + k,) of the rows since, else None.
@@ -162,6 +164,7 @@ class CommonErrors:
             self._sums = self._sums + own
             since = None if since is None else since + own
             self._count += count
+            self._rare |= rare
             self._kept += float(np.add.reduce(forgotten[part]))
             self._steps += steps
             self._now += steps * dt
@@ -179,7 +182,7 @@ class CommonErrors:
         self._enter_due()
         weighs = False
         if self._count or self._kept < 0.0:
-            block = Block(self._sums, self._count * dt, self._kept)
+            block = Block(self._sums, self._count * dt, self._kept, rare=self._rare)
             self._waiting.append((self._now + DELAY, block))
             if self._kept < -CHANGED:
                 self._masses.clear()

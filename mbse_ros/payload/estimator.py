@@ -175,7 +175,7 @@ class PayloadEstimator:
             self._forget(self._restarted)
             self._restarted, lost = 1.0, np.where(np.arange(len(reported)) == 0, log(self._restarted), 0.0)
         told = reported.take(self._told, axis=1)
-        since = self._common.take(told if share == 1.0 else told * share, taken, lost, dt)
+        since = self._common.take(told if share == 1.0 else told * share, taken, lost, dt, share != 1.0)
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)

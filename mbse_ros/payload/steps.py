@@ -48,13 +48,15 @@ class Known:
 class Block:
     """Sums (2 + k,) of the information on the mass, of that times the mass and times its derivatives by the errors;
     ``seconds`` of samples; ``kept``: logarithm of the share of older information that counts; ``before``: what was
-    known before the block was entered, None until then; ``loose``: the load may be another in each of them."""
+    known before the block was entered, None until then; ``loose``: the load may be another in each of them; ``rare``:
+    of samples so rare that their errors are alike."""
 
     sums: np.ndarray
     seconds: float
     kept: float
     before: Known | None = None
     loose: bool = False
+    rare: bool = False
 
     @property
     def weighs(self) -> bool:
@@ -144,7 +146,7 @@ class Steps:
         still change: from then on only they count, once after each change. By the errors ``known`` so far."""
         last = max((k for k, block in enumerate(self.blocks) if block.loose), default=-1)
         since = list(self.blocks)[last + 1:]
-        if not self._unsettled or last < 0 or len(since) < SHORTEST:
+        if not self._unsettled or last < 0 or len(since) < SHORTEST or any(block.rare for block in self.blocks):
             return []
         sums = np.array([sum(block.sums for block in part) for part in (list(self.blocks)[:last + 1], since)])
         seconds = np.array([sum(block.seconds for block in part) for part in (list(self.blocks)[:last + 1], since)])
@@ -152,7 +154,7 @@ class Steps:
         slopes = (after - before)[1:]
         off = float(after[0] - before[0] - slopes @ known.x[1:])
         deviation = sqrt(float(noise.sum() + slopes @ known.P[1:, 1:] @ slopes))
-        another = abs(off) > (SIGNIFICANT if len(since) < LEARNT else LEANS) * deviation      # at last as far as it may be
+        another = abs(off) > (SIGNIFICANT if len(since) < LEARNT else LEANS) * deviation    # at last, if it may be
         self._leans.extend([0.0] * SHORTEST if another else [off * (abs(off) > LEANS * deviation)])
         self._unsettled = not another and len(since) < LEARNT
         return since if another else []
