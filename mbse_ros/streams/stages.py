@@ -342,7 +342,8 @@ class PayloadStage:
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
                    or status is PayloadStatus.NO_DATA and self._change.unknown_again)
-        alarm = (contact or self._change.changing or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
+        alarm = (contact or self._change.changing
+                 or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
             missing or self._change.unseen or Fault.RARE in faults      # rare: it is not said what else there is
             or mass.settling and not self._change.changing)
         refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
