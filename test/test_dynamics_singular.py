@@ -228,3 +228,19 @@ def test_a_driver_that_is_much_too_fast_is_an_error_of_ours(base, joint, coordin
 
 def test_rows_that_are_not_finite_have_no_rank():
     assert smallest(np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones(2)) == 0.0
+
+
+def test_every_command_refuses_a_singular_start(tmp_path):
+    """By the same words, whatever it does: filters said LOST, the smoother a deviation of NaN."""
+    file, table = tmp_path / 'flat.yaml', tmp_path / 'table.csv'
+    file.write_text(parallelogram(0.0) + 'sensors: {e: {kind: encoder, coordinate: theta, stddev: 1 deg}}\n')
+    table.write_text('t,e\n' + ''.join(f'{0.01 * k},{0.01 * k}\n' for k in range(20)))
+    (tmp_path / 'map.yaml').write_text('format: mbse/table/1\nname: x\ntime: {column: t, unit: s}\n'
+                                       'channels: {position/e: {column: e, unit: rad}}\n')
+    bag, of = tmp_path / 'bag', ('--mechanism', file, '--sensors', 'e')
+    assert mbse('import', table, '--map', tmp_path / 'map.yaml', '-o', bag).status == 0
+    for words in (('check', file), ('simulate', file, '-o', tmp_path / 'x'), ('export-c', file, '-o', tmp_path / 'x'),
+                  ('graph', file), ('graph', file, '--kind', 'inverse'), ('graph', file, '--kind', 'estimate'),
+                  ('observability', file, '--sensors', 'e'), ('estimate', bag, *of), ('smooth', bag, *of),
+                  ('tune', bag, *of, '--estimator', 'DEKF')):
+        assert 'initial.position: got \'a singular position' in refused(*words), words

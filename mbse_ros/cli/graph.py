@@ -32,11 +32,13 @@ def graph(
     Variables and factors of its first instants, as in Blanco-Claraco et al., factor graphs, figures 2 to 4.
     """
     from ..dynamics.model import load_model
+    from ..dynamics.singular import check_start
     if kind not in TITLES:
         raise SettingError('--kind', kind, 'one of ' + ', '.join(TITLES))
     if output is not None and (output.is_dir() or output.suffix != '.svg'):
         raise SettingError('--output', str(output), 'a file that ends in .svg')
     model = load_model(mechanism, coordinates, backend='vm')
+    check_start(model)
     drawn = graph_of(model, kind, form)
     if output is not None:
         from ..graph.draw import draw_graph

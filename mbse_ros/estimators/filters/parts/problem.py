@@ -12,6 +12,7 @@ import numpy as np
 from ....dynamics.model import Model
 from ....dynamics.partitioned import newton_function
 from ....dynamics.sensor_equations import sensor_partials, state_sensors
+from ....dynamics.singular import check_regular
 from ....dynamics.state_equations import Pieces, is_small, state_function
 from ....errors import SettingError
 from ....mechanism.assembly import MechanismSystem
@@ -99,7 +100,7 @@ class Problem:
 
 def problem(model: Model, sensors: Sequence[str]) -> Problem:
     """Problem of a model with some of its sensors, in this order, made once: a smoother, its filter and their plant
-    have one. Raises SettingError for a sensor it has not."""
+    have one. Raises SettingError for a sensor it has not, DescriptionError for a start at a singular position."""
     made: dict[tuple[str, ...], Problem] = model.__dict__.setdefault('_problems', {})
     found = made.get(tuple(sensors))
     if found is None or found.model is not model:       # of the model that this one is a copy of
@@ -112,6 +113,7 @@ def _made(model: Model, sensors: Sequence[str]) -> Problem:
     for name in sensors:
         if name not in known:
             raise SettingError('sensors', name, 'one of ' + (', '.join(known) or 'none, the file has no sensors'))
+    check_regular(model, model.assembled)
     partition = model.partition()
     chosen = replace(model.description, sensors={name: known[name] for name in sensors})
     system = _with_forces(replace(partition.system, description=chosen))
