@@ -142,6 +142,21 @@ def test_pauses_of_all_sensors_are_no_other_load_and_no_alarm(valve: str, every:
     assert told[-1].upper - told[-1].lower < 0.2 * LOAD
 
 
+@pytest.mark.parametrize('name, payload, cycle', [
+    ('zx200_can', 750.0, 'boom'), ('patu655_lift', LOAD, 'lift_hold_lower')])
+def test_one_sensor_that_is_silent_now_and_then_is_no_other_load(name: str, payload: float, cycle: str) -> None:
+    """For 0.4 s once in 2 s, one after the other."""
+    machine = load_machine(name)
+    frames = SimulatedCrane(machine, payload, 1, cycle_by_name(cycle, machine, 1)).run()
+    cut = [replace(f, samples={channel: value for k, (channel, value) in enumerate(f.samples.items())
+                               if k != f.stamp_ns // (2000 * MS) % len(f.samples) or f.stamp_ns % (2000 * MS) > 400 * MS
+                               or f.stamp_ns < 2000 * MS}) for f in frames]
+    outputs = feed(Pipeline(machine), cut)
+    since = [o.payload for o in outputs if o.payload.stamp_ns > 2000 * MS]
+    assert sum(p.faults == Fault.MISSING for p in since) > 40
+    assert not {PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE} & {p.status for p in since}
+
+
 def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
     """In the payload and in the observer; where the state was wrong nothing does."""
     kept: list[list[float]] = []

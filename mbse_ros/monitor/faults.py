@@ -182,8 +182,8 @@ KINDS = {
         'CHANGING: no mass yet', 'masses {payload.load_change.LOOK_BACK} s apart differ by more than '
         '{payload.load_change.AGREES} deviations of their noise', (_MASS,)),
     Fault.PAUSED: Kind(
-        'after a pause of all sensors the load may be another one, and is not known yet',
-        'no sensor has sent for long, and no mass is known since', 'NO_DATA: the mass is held',
+        'after a pause of sensors the load may be another one, and is not known yet',
+        'samples were missing, and no mass is known since', 'NO_DATA: the mass is held',
         'a pause, of which each {estimators.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
     Fault.UNSEEN: Kind(
         'the load may be another', 'cylinders moved that nothing weighs', 'CHANGING: forgets the mass',

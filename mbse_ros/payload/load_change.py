@@ -50,7 +50,7 @@ class LoadChange:
         self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
 
     def pause(self) -> None:
-        """All sensors have paused: that something is forgotten next does not mean another load."""
+        """Sensors have paused: that something is forgotten next does not mean another load."""
         self._paused = 0.0
 
     def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
@@ -108,5 +108,5 @@ class LoadChange:
 
     @property
     def unknown_again(self) -> bool:
-        """Whether the load changes, and only a pause of all sensors is the reason."""
+        """Whether the load changes, and only a pause of sensors is the reason."""
         return self.changing and self._after_pause

@@ -309,6 +309,8 @@ class PayloadStage:
         else:
             self._exchanged.interrupt()
         if state.status is not ObserverStatus.OK:
+            if state.faults == Fault.MISSING:
+                self._change.pause()
             if state.faults & DOUBTS:
                 self._doubted_ns = now
                 self._estimator.doubt()
