@@ -18,7 +18,10 @@ UNIT = 0.02      # largest error of a quaternion's squared length: coarser than 
 
 
 class Absent(LookupError):
-    """A message has no such element: ``what`` in words that are the same each time; ``there``: what it has instead."""
+    """A message has no such element: ``what`` in words that are the same each time; ``there``: what it has instead;
+    ``key`` of the map that asks for it."""
+
+    key = 'path'
 
     def __init__(self, what: str, there: Sequence[str] = ()) -> None:
         self.what, self.there = what, tuple(there)

@@ -234,8 +234,11 @@ class SourceReader:
                 if (source.channel, FILLED) in self._refused:
                     raise source.place.error('stamp', source.stamp, FILLED)
                 if source.channel in samples.absent:
-                    raise source.place.error('path', path_text(source.path), f'an element that is in a message of '
-                                             f'{topic}; the last one has: {samples.candidates(source)}')
+                    key = samples.absent[source.channel].key
+                    asked = {'path': path_text(source.path), 'variance': path_text(source.variance),
+                             'require': ', '.join(path for path, _ in source.require)}
+                    raise source.place.error(key, asked[key], f'an element that is in a message of {topic}; '
+                                             f'the last one has: {samples.candidates(source)}')
 
 
 class ImportedBag(NamedTuple):

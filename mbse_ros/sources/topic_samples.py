@@ -51,12 +51,18 @@ def guard_of(source: ChannelSource, msgtype: str, fields: Fields) -> Callable[[A
     where, noise = path_text(source.variance), source.noise ** 2
 
     def guard(message: Any) -> float:
-        for get, path, name in texts:
-            if get(message) != name:
-                raise Unfit(OTHER, f'{path} {shown(get(message))}', f'{name}')
-        if variance is None:
-            return 1.0
-        value = source.gain ** 2 * float(variance(message))
+        key = 'require'
+        try:
+            for get, path, name in texts:
+                if get(message) != name:
+                    raise Unfit(OTHER, f'{path} {shown(get(message))}', f'{name}')
+            if variance is None:
+                return 1.0
+            key = 'variance'
+            value = source.gain ** 2 * float(variance(message))
+        except Absent as absent:
+            absent.key = key
+            raise
         if not value >= 0.0:        # -1: the message has no such field (sensor_msgs/Imu)
             raise Unfit(UNCERTAIN, value, f'a variance of 0 (not known) or more in {where}')
         share = value / noise if noise else 1.0
@@ -176,7 +182,8 @@ class TopicSamples:
                 continue
             except Absent as absent:
                 self.absent[source.channel] = absent
-                refuse(UnusableSample(source, arrival_ns, absent.what, expected, ABSENT))
+                refuse(UnusableSample(source, arrival_ns, absent.what, expected if absent.key == 'path' else
+                                      f'what `{absent.key}` of {source.place.key} names', ABSENT))
                 continue
             except (ValueError, TypeError, OverflowError) as error:
                 refuse(UnusableSample(source, arrival_ns, str(error), expected, UNREADABLE))
@@ -190,7 +197,9 @@ class TopicSamples:
     def candidates(self, source: ChannelSource) -> str:
         """What the last message without the element of a source had instead, in words."""
         there = self.absent[source.channel].there if source.channel in self.absent else ()
-        wanted = next((name for step in source.path if step.selection for name in step.selection.names), '')
+        path = source.variance if source.channel in self.absent and self.absent[source.channel].key == 'variance' else (
+            source.path)
+        wanted = next((name for step in path if step.selection for name in step.selection.names), '')
         return (', '.join(map(shown, there[:MOST])) or 'none, the array is empty') + near(wanted, there)
 
     def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
