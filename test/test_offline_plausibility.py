@@ -138,6 +138,21 @@ def test_a_swing_that_goes_on_between_the_windows_is_no_swing_in_degrees():
         assert outside_range(machine, name, np.degrees(values), t).endswith('speeds up to 17.2 rad/s')
 
 
+@pytest.mark.parametrize('name', ['patu655_lift', 'patu655', 'zx200'])
+def test_a_stroke_in_metres_that_was_taken_for_millimetres_is_named(name):
+    """It lies in its range, and looks like a piston that rests at its end; one that does has all of its noise."""
+    machine, rng = machine_of(name), np.random.default_rng(1)
+    for cylinder in machine.cylinders:
+        wrong = f'position/{cylinder}'
+        found = verdict(changed(log_of(name), lambda c, v: (c, 1e-3 * v if c == wrong else v)), machine)
+        assert named(found).get('unit') == [wrong] and 'multiply by 1000' in found.findings[0].remedy, (wrong, found)
+        noise = next(channel.sensor.noise for channel in machine.all_channels if channel.name == wrong)
+        for share in (1.0, 0.02):
+            rests = verdict(changed(log_of(name), lambda c, v: (
+                c, share * noise * rng.normal() if c == wrong else v)), machine)
+            assert 'unit' not in named(rests), (wrong, rests)
+
+
 @pytest.mark.parametrize('low', [-np.pi, 0.0])
 def test_a_swing_that_does_not_count_its_turns_is_named_as_such(low):
     """Wherever its zero is, also where the machine rests there."""

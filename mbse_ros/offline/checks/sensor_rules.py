@@ -81,16 +81,22 @@ def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
 def _noise(name: str, series: Series, noise: float) -> list[Finding]:
     """White noise that is far above the file's wherever one looks: by the second differences, of which motion leaves
     less the smoother it is."""
-    change = np.diff(series.values, 2)
-    pieces = change[:len(change) // PIECE * PIECE].reshape(-1, PIECE)
-    if not len(pieces) or float(np.median(np.diff(series.t))) > SLOWEST:
-        return []
-    calm = float(np.percentile(np.median(np.abs(pieces), axis=1), CALM)) / (0.6745 * sqrt(6.0))
-    power = float(np.mean(change ** 2))
-    if calm < NOISY * noise or float(np.mean(change[1:] * change[:-1])) > WHITE * power:
+    calm = white_noise(series)
+    if calm < NOISY * noise:
         return []
     return [Finding('noise', (name,), f'noise of {calm:.3g}, in the file {noise:.3g}', 'look at its cable, its shield '
                     'and its supply; or state the noise in the file')]
+
+
+def white_noise(series: Series) -> float:
+    """Its standard deviation where there is the least, by the second differences; 0 where they are not those of white
+    noise, or the samples are too rare."""
+    change = np.diff(series.values, 2)
+    pieces = change[:len(change) // PIECE * PIECE].reshape(-1, PIECE)
+    if not len(pieces) or float(np.median(np.diff(series.t))) > SLOWEST:
+        return 0.0
+    calm = float(np.percentile(np.median(np.abs(pieces), axis=1), CALM)) / (0.6745 * sqrt(6.0))
+    return 0.0 if float(np.mean(change[1:] * change[:-1])) > WHITE * float(np.mean(change ** 2)) else calm
 
 
 def _spikes(name: str, series: Series, noise: float) -> list[Finding]:

@@ -12,6 +12,7 @@ from ...machine import Machine
 from ...machine.channels import Channel
 from .channel_series import Means, Series
 from .remedies import PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
+from .sensor_rules import white_noise
 from .value_rules import outside_range, pressure_looks, turns
 
 REST = 0.01             # of the range of a position, 1/s
@@ -19,6 +20,7 @@ HIGHEST = 60e6          # Pa, where the file has no supplies
 ABOVE = 1.5             # times the largest supply that a pressure may reach
 LOWEST = 30e3           # Pa that the largest of a chamber's pressures reaches
 STILL = 2.0             # deviations of the noise: a unit in which a position does not even have its noise is none
+ALIKE = 4.0             # times a noise, up or down, that is the same
 NEAR = 5.0              # times the file's pressure of a supply, up or down
 ANY = 1e3               # values from which on they may be Pa over the atmosphere
 
@@ -43,6 +45,7 @@ def suspects(machine: Machine, series: Mapping[str, Series], means: Means) -> Su
                                               'it does not count its turns: write `wraps: true` at its sensor'))
                 continue
             _position(machine, channel, means, found)
+            _thousandth(machine, channel, series[channel.name], found)
         elif channel.name in series and channel.kind == 'pressure':
             _pressure(machine, channel, series[channel.name].values, means.values[channel.name], resting, found)
     return found
@@ -57,6 +60,19 @@ def _position(machine: Machine, channel: Channel, means: Means, found: Suspects)
         found.remedies[name] = tuple(
             remedy for remedy, values in mended.items() if not outside_range(machine, name, values, means.t)
             and np.nanmax(values) - np.nanmin(values) > STILL * channel.sensor.noise)
+
+
+def _thousandth(machine: Machine, channel: Channel, series: Series, found: Suspects) -> None:
+    """A stroke in m that was taken for mm: it stays at the closed end, with a thousandth of its noise."""
+    cylinder = machine.description.cylinders.get(channel.name.partition('/')[2])
+    noise, share = white_noise(series), 1e-3 * channel.sensor.noise
+    if cylinder is None or channel.name in found.seen or not share / ALIKE < noise < ALIKE * share:
+        return
+    low, high = float(series.values.min()), float(series.values.max())
+    if -ALIKE * noise < low and high < 1e-3 * cylinder.stroke.value + ALIKE * noise:
+        found.seen[channel.name] = (f'{low:.3g} to {high:.3g} m with a noise of {noise:.2g}, in the file '
+                                    f'{channel.sensor.noise:.2g}')
+        found.remedies[channel.name] = (scaled(channel.name, 1e3, 'm that were taken for mm'),)
 
 
 def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.ndarray, resting: np.ndarray,
