@@ -224,6 +224,15 @@ def test_another_machine_is_reported(tmp_path):
     assert ('the bag was recorded on patu655_lift (frame_id of its samples) and is estimated as lut_simple_crane'
             in done.warnings)
     assert any('model does not fit' in line for line in done.warnings)
+    for command in ('estimate', 'loads'):       # other channels: what else is odd follows from it
+        line = refused(command, tmp_path / 'bag', '--machine', 'zx200')
+        assert ': the bag was recorded on patu655_lift (frame_id of its samples) and is estimated as zx200; no ' in line
+        assert 'expected one of' not in line
+
+
+def test_a_cycle_by_a_name_that_is_nearly_one(tmp_path):
+    line = refused('simulate', 'zx200', '--cycle', 'digg', '-o', tmp_path / 'bag')
+    assert line.endswith("got 'digg', expected one of lift_hold_lower, random, boom, dig; did you mean dig?")
 
 
 def test_a_machine_with_other_channels(tmp_path):

@@ -123,7 +123,7 @@ def test_stuck_saturated_coarse():
     assert named(found)['saturated'] == ['pressure/lift_piston']
     found = verdict(changed(log_of('patu655'), lambda c, v: (c, 5e-3 * round(v / 5e-3) if c == 'position/tilt' else v)),
                     machine)
-    assert 'resolution: 0.005' in found.findings[0].remedy and named(found)['coarse'] == ['position/tilt']
+    assert 'resolution: 5 mm)' in found.findings[0].remedy and named(found)['coarse'] == ['position/tilt']
     assert verdict(wrong_log('patu655', 'quantised', 'position/tilt', 0.0), machine).findings == ()
 
 

@@ -32,6 +32,14 @@ def kinds(values: np.ndarray, dt: float = 0.01, channel: str = STROKE) -> set[st
     return {finding.kind for finding in sensor_findings(CHANNELS[channel], Series(dt * np.arange(len(values)), values))}
 
 
+def test_what_is_said_of_a_sensor_has_its_unit() -> None:
+    """kPa of a pressure's noise, as the file may state it."""
+    for values in (noisy(400, 100.0), np.where(np.arange(400) % 40 == 20, 1e4, noisy(400)), noisy(400).round(1)):
+        series = Series(0.01 * np.arange(len(values)), values)
+        (found,) = sensor_findings(CHANNELS[STROKE], series, 'kPa', 1e-3)
+        assert ' kPa' in found.line and all(line.count(' kPa') for line in found.line.split(', in the file'))
+
+
 def held(count: int, others: int = 400, pairs: int = 0) -> np.ndarray:
     """A value for so many samples, among others of which some come twice."""
     values = noisy(others)

@@ -139,6 +139,21 @@ def test_without_information_all_is_common() -> None:
     assert combined((1.0, mass) for mass in masses).stddev > 0.95 * sum(abs(mass.common['']) for mass in masses)
 
 
+def test_a_load_that_falls_at_the_end_of_a_log_is_not_carried_any_more() -> None:
+    """The log ends before a new mass is known: most of the load is surely gone, or it may still hang there."""
+    readings = list(Shift([Bucket(1000.0)]).readings())
+    full = [reading for reading in readings if reading.mass > 900.0][-1]
+    for stddev, status in ((150.0, WEIGHED), (600.0, CARRIED)):
+        detector = Detector(NAMES, SPAN)
+        for reading in readings:
+            if reading.stamp_ns <= full.stamp_ns:
+                detector.process(reading)
+        detector.process(replace(full, stamp_ns=full.stamp_ns + 100_000_000, mass=50.0, stddev=stddev,
+                                 status=PayloadStatus.CHANGING))
+        load = detector.end()
+        assert load is not None and load.status == status and (load.dropped is None) == (status == CARRIED)
+
+
 def test_a_load_that_surely_is_gone_without_a_new_mass() -> None:
     """The machine rests at once: the stage only knows that the load changes, and the next load is one of its own."""
     one, two = list(Shift([Bucket(1000.0)]).readings()), list(Shift([Bucket(1000.0)] * 2).readings())

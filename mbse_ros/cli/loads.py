@@ -130,7 +130,8 @@ def hand_over(found: WeighedBags, output: Path | None, json_file: Path | None, r
         from ..report.writer import write_report
         typer.echo(f'report: {write_report(loads_report(found, comparison), report)}')
     undone = undone_loads(found.records)
-    rows = [[*([Path(load.bag).resolve().name] if several else []), *load.cells(undone)] for load in found.loads]
+    rows = [[*([Path(load.bag).resolve().name] if several else []), *load.cells(undone, found.named_trucks)]
+            for load in found.loads]
     if rows:
         print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), *CELLS], rows)
     for line in found.summary():

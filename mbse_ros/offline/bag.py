@@ -94,10 +94,10 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     found = _Passed(reader, machine, tuning, backend, states, processes, every, used, str(source.path))
     found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
+    other = machine_lines(frame_of(source, reader.namespace, topics), machine)
     if not found.tracker:
-        raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings)}')
-    warnings += machine_lines(frame_of(source, reader.namespace, topics), machine)
-    return found.judged(warnings, read_truth(source, topics), reader.ages)
+        raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
+    return found.judged(warnings + other, read_truth(source, topics), reader.ages)
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],

@@ -125,7 +125,8 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
 def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comparison | None) -> list[Table]:
     undone, numbers = undone_loads(found.records), {id(load): str(k) for k, load in enumerate(counted, 1)}
     tables = [Table('Loads', ('load', 'bag', *CELLS), [
-        (numbers.get(id(load), '–'), Path(load.bag).resolve().name, *load.cells(undone)) for load in found.loads])]
+        (numbers.get(id(load), '–'), Path(load.bag).resolve().name, *load.cells(undone, found.named_trucks))
+        for load in found.loads])]
     if comparison is not None:
         tables.append(Table('Against known masses', (
             '', 'weighed, kg', 'known, kg', 'error, kg', 'error, %', 'interval'), [
@@ -135,7 +136,7 @@ def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comp
     tables.append(Table('Trucks', ('truck', 'loads', 'total, kg', 'not trusted, kg'), [
         (name, str(tally.count - tally.untrusted), mass_text(tally.mass),
          f'{tally.untrusted}: {mass_text(tally.doubted)}' if tally.untrusted else '')
-        for name, tally in found.book.trucks.items()]))
+        for name, tally in (found.book.trucks.items() if found.named_trucks else ())]))
     tables.append(Table('Largest causes of the total\'s interval', ('cause', '1 sigma, kg'), [
         (cause, number(kg)) for cause, kg in largest_causes(found.book.all.mass, LARGEST)]))
     return [table for table in tables if table.rows]

@@ -64,11 +64,13 @@ class WeighedLoad:
             f'{self.start:.1f} to {self.end:.1f} s', f'{mass_text(self.record.mass)} kg',
             remark_of(self.record, set()), wall_time(self.record.data['start_ns'], self.record.data['end_ns'])]))
 
-    def cells(self, undone: set[int]) -> list[str]:
-        """The load as a row of a table with the columns CELLS; ``undone``: numbers of the records that are."""
+    def cells(self, undone: set[int], trucks: bool) -> list[str]:
+        """The load as a row of a table with the columns CELLS; ``undone``: numbers of the records that are;
+        ``trucks``: whether they have names."""
         data = self.record.data
         return [f'{self.start:.1f}', f'{self.end:.1f}', wall_time(data['start_ns'], data['end_ns']),
-                mass_text(self.record.mass), data['truck'], place_text(data['taken']), place_text(data['dropped']),
+                mass_text(self.record.mass), data['truck'] if trucks else '',
+                place_text(data['taken']), place_text(data['dropped']),
                 remark_of(self.record, undone)]
 
     def values(self, undone: bool = False) -> dict[str, Any]:

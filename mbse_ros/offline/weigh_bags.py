@@ -14,7 +14,7 @@ from ..bags.recorded_commands import RecordedCommands
 from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
-from ..scale.book import Book
+from ..scale.book import FIRST, Book
 from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
@@ -60,6 +60,11 @@ class WeighedBags:
         """The loads that count, in their order; the first is load 1."""
         undone = undone_loads(self.records)
         return [load for load in self.loads if load.record.counts and load.record.number not in undone]
+
+    @property
+    def named_trucks(self) -> bool:
+        """Whether any truck was named; else all loads are of the first."""
+        return list(self.book.trucks) not in ([], [FIRST])
 
     def to_json(self) -> dict[str, Any]:
         """Loads and totals, kg, s."""
@@ -172,12 +177,11 @@ class _Run:
                                  f'{max(held, key=lambda reason: held[reason])}')
         if tracker:
             judge()
+        other = machine_lines(frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
-            *reader.warnings, *log.dropped.lines(), *machine_lines(
-                frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine), *odd,
-            *stage_lines(log.pipeline, used)))]
+            *reader.warnings, *log.dropped.lines(), *other, *odd, *stage_lines(log.pipeline, used)))]
         if first is None:
-            why = nothing(log, samples, reader.warnings + log.dropped.lines())
+            why = nothing(log, samples, reader.warnings + log.dropped.lines(), other)
             raise BagError(str(bag), f'nothing to weigh: {why}')
 
     def _next(self, bag: str, first_ns: int, truck: str) -> None:

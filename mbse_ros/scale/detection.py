@@ -239,11 +239,14 @@ class Detector:
         return found
 
     def end(self) -> Load | None:
-        """The load that hangs there when the log ends."""
+        """The load that hangs there when the log ends, or of which most is surely gone by then."""
         now, load = self._by_now, self.count_now()
         if now is None or load is None or not self._was_load(now):
             return None
-        return replace(load, status=CARRIED, dropped=None)
+        if not self._gone:
+            return replace(load, status=CARRIED, dropped=None)
+        back = now.put_back(self.settings.dump_radius, self.settings.least_travel)
+        return replace(load, status=PUT_BACK) if back else load
 
     def discard(self) -> None:
         """What hangs there is no load: the operator says that the machine is empty."""

@@ -9,6 +9,7 @@ from math import inf, nextafter
 
 import numpy as np
 
+from ..description.coordinate_units import unit_of
 from ..estimators.hydraulic_model import largest_pressure
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
@@ -93,12 +94,11 @@ class StateBounds:
             return None
         k = int(np.argmax(out | vague))
         kind, _, owner = self._names[self._places[k]].partition('/')
-        unit = 'm' if owner in self._machine.cylinders else 'rad or m'
+        unit = 'm' if owner in self._machine.cylinders else unit_of(self._machine.description, owner)
         if kind == 'position':
             return ((f'{owner} at {x[k]:.3f} {unit}, far outside its range', Fault.OUT_OF_RANGE) if out[k] else
                     (f'position of {owner} not known to {self._room[k]:.3f} {unit}', Fault.VAGUE))
-        speed = 'm/s' if owner in self._machine.cylinders else 'rad/s or m/s'
-        said = (f'{owner} at {x[k]:.3g} {speed}, far faster than it can move' if kind == 'velocity' else
+        said = (f'{owner} at {x[k]:.3g} {unit}/s, far faster than it can move' if kind == 'velocity' else
                 f'pressure of {owner} at {x[k] / 1e6:.3g} MPa, far outside 0 to {self._high[k] / 1e6:.3g} MPa')
         return said, Fault.OUT_OF_RANGE
 

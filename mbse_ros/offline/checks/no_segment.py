@@ -34,8 +34,8 @@ def no_segment(samples: LogSamples, channels: Sequence[str], longest: int) -> st
     return 'the samples of all sensors have less than one step of time in common'
 
 
-def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
-    """Why no segment came out."""
+def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str], other: Sequence[str] = ()) -> str:
+    """Why no segment came out; ``other``: that the bag is of another machine, which explains what else is odd."""
     interpolator = log.pipeline.interpolator
     silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
     reason = no_segment(samples, interpolator.channels, round(1e9 * interpolator.settings.max_gap))
@@ -44,5 +44,5 @@ def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (--valve unknown needs no command)'
     reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
-    others = [line for line in warnings if line.partition(':')[0] not in silent]
-    return '; '.join([f'{reason} ({samples.count} samples read)', *others])
+    others = [] if other else [line for line in warnings if line.partition(':')[0] not in silent]
+    return '; '.join([*other, f'{reason} ({samples.count} samples read)', *others])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...description.coordinate_units import unit_and_scale
 from ...machine import Machine
 from ...streams.ages import Ages
 from ...streams.interpolation import InterpolationSettings
@@ -55,7 +56,8 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     means, fit = means_of(series), ForceFit(machine)
     findings = [*huge_values(samples), *(
         finding for channel in machine.all_channels if channel.name in series
-        for finding in sensor_findings(channel, series[channel.name]))]
+        for finding in sensor_findings(channel, series[channel.name], *unit_and_scale(
+            machine.description, channel.name, True)))]
     stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
     exchanged = _exchanged(fit, means)
     means = means._replace(values=together(exchanged, means.values))

@@ -45,8 +45,9 @@ def huge_values(samples: LogSamples) -> list[Finding]:
     return found
 
 
-def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
-    """A sensor that is stuck, saturated, or coarser or noisier than the file says, or has spikes.
+def sensor_findings(channel: Channel, series: Series, unit: str = '', scale: float = 1.0) -> list[Finding]:
+    """A sensor that is stuck, saturated, or coarser or noisier than the file says, or has spikes; differences are said
+    in ``unit``, of which SI has ``scale``.
 
     One with a resolution in the file, or that often gives the same value twice, may rest at one.
     """
@@ -56,9 +57,10 @@ def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
     starts, lengths = _runs(values)
     coarse = _step(values)
     if coarse / sqrt(12.0) > COARSE * noise:
-        return [Finding('coarse', (name,), f'values in steps of {coarse:.3g}, noise in the file {noise:.3g}',
-                        f'state it in the file (sensors.{channel.sensor.name}.resolution: {coarse:.3g})')]
-    found = [*_spikes(name, series, noise), *_noise(name, series, noise)][:1]
+        return [Finding('coarse', (name,), f'values in steps of {scale * coarse:.3g} {unit}, noise in the file '
+                        f'{scale * noise:.3g} {unit}', 'state it in the file '
+                        f'(sensors.{channel.sensor.name}.resolution: {scale * coarse:.3g} {unit})')]
+    found = [*_spikes(name, series, noise, unit, scale), *_noise(name, series, noise, unit, scale)][:1]
     longest = int(lengths.argmax())
     first, last = int(starts[longest]), int(starts[longest] + lengths[longest] - 1)
     seconds = float(series.t[last] - series.t[first])
@@ -69,23 +71,24 @@ def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
     share = float(lengths[at].sum() / values.size)
     extreme = values[first] in (values.min(), values.max()) and np.unique(values).size > LEVELS
     if extreme and np.sum(at & (lengths > 1)) > 1 and share > SATURATED and lengths[longest] >= STUCK // 2:
-        return [Finding('saturated', (name,), f'{100 * share:.0f} % of the samples are exactly {values[first]:.6g}, '
-                        'again and again', 'a sensor or converter with a larger range: its own ends there')]
+        return [Finding('saturated', (name,), f'{100 * share:.0f} % of the samples are exactly '
+                        f'{scale * values[first]:.6g} {unit}, again and again',
+                        'a sensor or converter with a larger range: its own ends there')]
     if lengths[longest] >= STUCK and seconds >= STUCK_S:
-        return [Finding('stuck', (name,), f'exactly {values[first]:.6g} for {seconds:.1f} s from t = '
-                        f'{series.t[first]:.1f} s, without the noise of the sensor',
+        return [Finding('stuck', (name,), f'exactly {scale * values[first]:.6g} {unit} for {seconds:.1f} s '
+                        f'from t = {series.t[first]:.1f} s, without the noise of the sensor',
                         'look at its cable and its driver, or its range ends there: it repeats one value')]
     return found
 
 
-def _noise(name: str, series: Series, noise: float) -> list[Finding]:
+def _noise(name: str, series: Series, noise: float, unit: str, scale: float) -> list[Finding]:
     """White noise that is far above the file's wherever one looks: by the second differences, of which motion leaves
     less the smoother it is."""
     calm = white_noise(series)
     if calm < NOISY * noise:
         return []
-    return [Finding('noise', (name,), f'noise of {calm:.3g}, in the file {noise:.3g}', 'look at its cable, its shield '
-                    'and its supply; or state the noise in the file')]
+    return [Finding('noise', (name,), f'noise of {scale * calm:.3g} {unit}, in the file {scale * noise:.3g} {unit}',
+                    'look at its cable, its shield and its supply; or state the noise in the file')]
 
 
 def white_noise(series: Series) -> float:
@@ -99,7 +102,7 @@ def white_noise(series: Series) -> float:
     return 0.0 if float(np.mean(change[1:] * change[:-1])) > WHITE * float(np.mean(change ** 2)) else calm
 
 
-def _spikes(name: str, series: Series, noise: float) -> list[Finding]:
+def _spikes(name: str, series: Series, noise: float, unit: str, scale: float) -> list[Finding]:
     """Single samples far from both neighbours, which agree with each other."""
     values = series.values
     steps = np.diff(values)
@@ -114,9 +117,9 @@ def _spikes(name: str, series: Series, noise: float) -> list[Finding]:
     if count < SPIKES:
         return []
     first = int(np.flatnonzero(single)[0])
-    return [Finding('spikes', (name,), f'{count} of {values.size} samples stand out alone by {least:.3g} and more, the '
-                    f'first at t = {series.t[first + 1]:.1f} s', 'look at its cable, its shield and its driver: an '
-                    'estimate rejects them')]
+    return [Finding('spikes', (name,), f'{count} of {values.size} samples stand out alone by '
+                    f'{scale * least:.3g} {unit} and more, the first at t = {series.t[first + 1]:.1f} s',
+                    'look at its cable, its shield and its driver: an estimate rejects them')]
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
