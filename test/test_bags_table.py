@@ -71,6 +71,7 @@ def test_missing_cells_are_nan_and_counted(tmp_path):
 @pytest.mark.parametrize('old, new, reason', [
     ('942', '94 2', r"table.csv: line 3: column s: got '94 2', expected a number"),
     ('942', 'inf', "line 3: column s: got 'inf', expected a finite number"),
+    ('2.5', '1e308', "line 3: column p: got '1e308', expected a number that is finite in SI"),
     ('20,1355', '10,1355', "line 4: column t: got '10', expected a later time than in the row before"),
     ('20,1355', '5,1355', "line 4: column t: got '5', expected a later time"),
     ('20,1355', ',1355', "line 4: column t: got '', expected a time"),

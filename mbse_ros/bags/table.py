@@ -193,8 +193,12 @@ class _Rows:
             equal = ('; `repeated: spread` at `time` of the map spreads rows with the same time evenly, '
                      '`repeated: first` takes the first of them') * (stamp == previous)
             raise self._cell_error(row, self._time, 'a later time than in the row before' + equal)
-        return stamp, {channel: column.gain * self._number(row, index) + column.bias
-                       for channel, column, index in self._columns}
+        values = {channel: column.gain * self._number(row, index) + column.bias
+                  for channel, column, index in self._columns}
+        huge = next((index for channel, _, index in self._columns if math.isinf(values[channel])), None)
+        if huge is not None:
+            raise self._cell_error(row, huge, 'a number that is finite in SI, too')
+        return stamp, values
 
     def _row(self) -> list[str] | None:
         """The next row; one ahead is read, to know the last."""
