@@ -22,6 +22,7 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
+from .held_commands import DENSITY, HeldCommands
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult
@@ -38,6 +39,7 @@ NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
+PRESSURE_PSD = 1 + NOISES.index('pressure_psd')
 JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
 JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
@@ -55,7 +57,7 @@ class HydraulicObserver:
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
-        self._lines = InterpolationError(self._variance, pushes(machine))
+        self._lines, self._held = InterpolationError(self._variance, pushes(machine)), HeldCommands(machine)
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
@@ -171,11 +173,8 @@ class HydraulicObserver:
             self._open_motion()
         if before.size and pause > 0.0:
             self._carry_load(before, exp(-pause / PAUSES))
-        self._plans.reset()
-        self._lines.reset()
-        self._outside.reset()
-        self._silent.reset()
-        self._unweighed.reset()
+        for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._held:
+            part.reset()
         self._open = None
 
     def _carry_load(self, before: np.ndarray, kept: float) -> None:
@@ -234,6 +233,10 @@ class HydraulicObserver:
             if self.model.weighs:
                 self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
         self._p[first:first + m] = noise
+        held = self._held.take(commands, dt, repeats)
+        if held and self.model.weighs and self._p[PRESSURE_PSD] < DENSITY:      # what was weighed so far may be wrong
+            self._x[self._mass_activity] = LARGEST_ACTIVITY
+        self._p[PRESSURE_PSD] = max(self.settings.pressure_psd, DENSITY) if held else self.settings.pressure_psd
         u = np.empty((n, m + commands.shape[1]))
         u[:, :m], u[:, m:] = nan, commands
         if plan.at_the_end:

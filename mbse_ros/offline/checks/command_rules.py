@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...estimators.held_commands import CLOSED, ONE_WAY, RAMP, SELDOM, WHOLE
 from ...machine import Machine
 from .channel_series import STEP, Means, Series
 from .force_fit import EVERY, ForceFit
@@ -16,13 +17,11 @@ OPEN = 0.3          # of the largest command, from which a valve is open
 MOVING = 0.01       # m/s
 LEAST = 10          # instants
 AGAINST = 0.15      # share of them that go with the command
-CLOSED, AFTER = 0.02, 0.5       # share of the command's limit up to which a valve is closed, and s after it was open
+AFTER = 0.5         # s after a valve was open
 SLOW, TRAVEL = 0.015, 0.04      # of the stroke that a piston moves in that time, and since closed: less is a swing
 UNSENT = 0.3        # share of the instants of motion in which the valve is closed
 TOO_MUCH, LASTING = 1.5, 0.3    # times that limit, and s, of a command in another unit
 PLAINLY = 1.5       # times the misfit, from which the balance of forces says which of the two it is
-SELDOM, WHOLE = 2.5, 0.025      # times the sensors' usual interval, and s, between changes of a rare command
-RAMP, ONE_WAY = 0.1, 0.5        # of its limit: changes that matter; s after one the same way, else a valve is switched
 FEWEST = 3          # such changes
 
 
