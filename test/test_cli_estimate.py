@@ -90,13 +90,13 @@ def test_what_is_printed(full):
     (load,) = payload['loads']
     lower, upper = load['interval']
     assert lines[2].startswith(f'load 1: {load["start_s"]:.1f} to {load["end_s"]:.1f} s, {load["mass"]:.1f} '
-                               f'({lower:.1f} to {upper:.1f}) kg, still carried when the log ended, 2023-11-14 22:13:2')
+                               f'({lower:.1f} to {upper:.1f}) kg, its drop was not seen, 2023-11-14 22:13:2')
     assert lines[3].startswith('6.5 s of data in ') and len(lines) == 4
 
 
 @pytest.mark.parametrize('status, trusted, text', [
     ('weighed', True, ''), (PUT_BACK, True, ', put back'),
-    (CARRIED, False, ', still carried when the log ended, not trusted')])
+    (CARRIED, False, ', its drop was not seen, not trusted')])
 def test_a_load_in_words(status, trusted, text):
     load = Load(0, 2_500_000_000, UncertainMass(50.0, 5.0 / 1.959964), trusted=trusted, status=status)
     assert WeighedLoad(load_record(load, 'truck 1'), 'bag', 0.0, 2.5).text == (

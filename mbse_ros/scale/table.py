@@ -22,7 +22,7 @@ COLUMNS = {         # name: type, for Parquet
     'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
     'counts': bool, 'trusted': bool, 'why': str, 'faults': str}
 UNDONE = 'undone'
-KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried when the log ended'}
+KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'its drop was not seen'}
 
 
 def rows(records: Iterable[Record]) -> list[dict[str, Any]]:

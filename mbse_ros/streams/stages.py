@@ -18,7 +18,7 @@ from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.faults import DOUBTS, NONE, Fault, reason_of, together
 from ..payload.estimator import PayloadEstimator
-from ..payload.exchanged import Exchanged
+from ..payload.exchanged import TOUCHES, Exchanged
 from ..payload.gates import too_slow
 from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
@@ -320,7 +320,8 @@ class PayloadStage:
             self._doubted_ns = now
             self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing),
-                                (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE), Fault.OUTSIDE_FORCE))
+                                (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE) if outside else TOUCHES,
+                                 Fault.OUTSIDE_FORCE))
         if state.weighing.size and now - self._doubted_ns < RETURN_NS:
             return self._record(state, self._estimator.hold(state.weighing), (
                 PayloadStatus.NO_DATA, f'{reason_of(Fault.DOUBTED)} within the last {RETURN_NS * 1e-9:g} s',
