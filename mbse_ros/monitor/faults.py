@@ -164,7 +164,7 @@ KINDS = {
         '{streams.channel_monitor.MISFIT} times its variance, for {streams.channel_monitor.TWICE} times `lost_after`',
         (_LINKAGE,)),
     Fault.OUTSIDE_FORCE: Kind(
-        'outside force: the tool or the load touches something, or a sensor is wrong',
+        'outside force: the tool or the load touches something',
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
         '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
         '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s; of a mass '

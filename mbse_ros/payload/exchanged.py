@@ -42,7 +42,6 @@ STOPPED = 1e-6      # m/s: no speed is known better
 ROUGH = 1.0         # of the range of the payload's limits: a mass known no better speaks of no contact
 FREE = 1.0          # s of windows that a load explains, before a contact and between two of them
 TWICE = 2           # such windows in a row begin a contact: one may be a jerk
-TOUCHES = 'outside force: the tool or the load touches something'      # after which it weighs as before
 LONGEST = 10.0      # s of windows that none explains, for which a contact may last: what lasts longer is a sensor
 
 

@@ -18,7 +18,7 @@ from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.faults import DOUBTS, NONE, Fault, reason_of, together
 from ..payload.estimator import PayloadEstimator
-from ..payload.exchanged import TOUCHES, Exchanged
+from ..payload.exchanged import Exchanged
 from ..payload.gates import too_slow
 from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
@@ -33,6 +33,7 @@ from .records import JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Seg
 from .recovery import CUT, Recovery
 from .verdict import FIRST_WEIGHED, Verdict, vague, verdict_of
 
+OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
 WINDOW = 200         # innovations from which the health is computed
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 
@@ -212,7 +213,7 @@ class ObserverStage:
             return ObserverStatus.STARTING, *self._recovery.why
         if not (result.outside or result.rare or refused):
             return ObserverStatus.OK, '', NONE      # nearly always
-        outside = reason_of(Fault.OUTSIDE_FORCE) if result.outside else ''
+        outside = reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR if result.outside else ''
         return ObserverStatus.OK, *together({
             Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(segment, result.rare), Fault.REJECTED: refused})
 
@@ -320,7 +321,7 @@ class PayloadStage:
             self._doubted_ns = now
             self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing),
-                                (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE) if outside else TOUCHES,
+                                (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR * outside,
                                  Fault.OUTSIDE_FORCE))
         if state.weighing.size and now - self._doubted_ns < RETURN_NS:
             return self._record(state, self._estimator.hold(state.weighing), (
