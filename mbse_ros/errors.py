@@ -46,7 +46,7 @@ class DescriptionError(MbseError):
 
     def __init__(self, file: str, key: str, value: object, expected: str) -> None:
         self.file, self.key, self.value, self.expected = str(file), key, value, expected
-        super().__init__(f'{file}: {key}: got {value!r}, expected {expected}')
+        super().__init__(f'{file}: {key + ": " * bool(key)}got {value!r}, expected {expected}')
 
 
 class SettingError(MbseError):

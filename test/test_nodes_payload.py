@@ -107,7 +107,7 @@ def test_contact_and_masses_that_cannot_be_are_warnings(stream):
     stream(0.5, 100.0, faults=Fault.OUTSIDE_FORCE)
     status, values = stream.status
     said = f'CONTACT: {reason_of(Fault.OUTSIDE_FORCE)}'
-    assert (status.level, status.message) == (WARN, said) and values['mass'].startswith('100.0 kg')
+    assert status.level == WARN and status.message.startswith(said) and values['mass'].startswith('100.0 kg')
     stream(0.5, 100.0)
     assert stream.status[0].level == WARN and stream.status[0].message.startswith('NO_DATA: observer not trusted')
     stream(2, 100.0)

@@ -6,6 +6,8 @@ from math import degrees
 
 import numpy as np
 import pytest
+from machine_variants import REMOVED
+from machine_variants import changed as changed_machine
 from plausibility_logs import HIGH, MACHINES, changed, log_of, machine_of, named, verdict, wrong_log
 from test_payload_accuracy import measured_samples
 
@@ -282,3 +284,13 @@ def test_little_or_odd_data():
     assert means_of(series_of(LogSamples.of(late))).t[-1] < 10.0
     half = [sample for sample in log_of(LIFT) if sample[0] != ROD]
     assert verdict(half, machine).findings == () and 'needs samples' in verdict(half, machine).unchecked[0]
+
+
+@pytest.mark.parametrize('missing', ['position/arm', 'position/bucket'])
+def test_positions_of_which_one_is_missing_are_not_said_to_be_swapped(missing):
+    """Of an excavator with the boom's pressures alone."""
+    machine = changed_machine('zx200', {f'sensors/{cylinder}_{side}': REMOVED
+                                        for cylinder in ('arm', 'bucket') for side in ('piston', 'rod')})
+    found = verdict([sample for sample in log_of('zx200') if sample[0] != missing], machine)
+    assert not {'swapped', 'command'} & named(found).keys()
+    assert 'samples of all positions and pressures' in found.unchecked[0]

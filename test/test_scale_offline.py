@@ -59,6 +59,13 @@ def bag(frames, tmp_path_factory) -> Path:
     return write(frames, tmp_path_factory.mktemp('bags') / 'crane')
 
 
+def test_two_bags_of_the_same_time_are_said_to_be_counted_twice(bag) -> None:
+    done = mbse('loads', bag, bag, '--machine', 'patu655_lift')
+    assert done.status == 0
+    assert 'crane: of the same time as crane: what was weighed in both is counted twice' in done.err
+    assert 'same time' not in mbse('loads', bag, '--machine', 'patu655_lift').err
+
+
 def test_loads_of_a_bag_by_the_command(bag, tmp_path) -> None:
     out, file = tmp_path / 'loads.csv', tmp_path / 'scale.yaml'
     file.write_text(CHART)

@@ -35,6 +35,7 @@ from .long_log import LongLog
 from .track import Tracker
 
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
+TOGETHER_NS = 1_000_000_000     # two bags of one machine are of the same time from that on: parts of a log meet
 LONG = 0.25         # share of a bag in which a mass is held so, from which it is said
 PART = 4_000_000    # samples of a bag that are judged at once: what they take of the memory is bounded
 
@@ -134,6 +135,7 @@ class _Run:
         self.seconds = 0.0
         self.held: defaultdict[str, float] = defaultdict(float)
         self._last_ns: int | None = None
+        self._spans: list[tuple[str, int, int]] = []        # of each bag its name, first and last stamp
         self._over = False
         self._doubts: list[tuple[int, int, int, tuple[str, ...]]] = []      # recording, first and last stamp, and why
 
@@ -180,6 +182,11 @@ class _Run:
         other = machine_lines(frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
             *reader.warnings, *log.dropped.lines(), *other, *odd, *stage_lines(log.pipeline, used)))]
+        if first is not None and self._last_ns is not None:
+            self._spans.append((name, first, self._last_ns))
+            self.warnings += [f'{name}: of the same time as {other_name}: what was weighed in both is counted twice'
+                              for other_name, begin, end in self._spans[:-1]
+                              if min(end, self._last_ns) - max(begin, first) > TOGETHER_NS]
         if first is None:
             why = nothing(log, samples, reader.warnings + log.dropped.lines(), other)
             raise BagError(str(bag), f'nothing to weigh: {why}')

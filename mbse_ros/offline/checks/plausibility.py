@@ -108,6 +108,8 @@ def _exchanged(fit: ForceFit, means: Means) -> list[Remedy]:
     """Positions of two cylinders that are each other's: forces balance that way, and do not balance, or the cylinders
     do not reach, as they are, whatever chambers or directions are exchanged."""
     swaps = list(position_swaps(fit.machine))
+    if not means.values.keys() >= {channel for swap in swaps for channel in swap.channels}:
+        return []
     if fit.unmeasured or not swaps or (now := fit.fit(means)) is not None and now.worst < BAD:
         return []
     if now is not None and _wrong_way(fit, means, now):
