@@ -203,12 +203,16 @@ class Peer:
             self.publish(FluidPressure, f'sensors/pressure/{volume}',
                          FluidPressure(header=header(stamp_ns, 'm'), fluid_pressure=float(pressure)))
 
+    def deliver(self):
+        """Wait until all that was published has arrived at its readers."""
+        assert all(output.wait_for_all_acked(Duration(seconds=MATCH)) for output in self.outputs.values())
+
     def settle(self, node, messages):
         """Wait until a node has done what it has to do with so many messages of each topic.
 
         They have arrived there once they are acknowledged, and each call of a service comes after one of each topic.
         """
-        assert all(output.wait_for_all_acked(Duration(seconds=MATCH)) for output in self.outputs.values())
+        self.deliver()
         client = self._met(node)
         for _ in range(messages + 1):
             self.until(asked(client, ListParameters.Request()).done)
