@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any
 
@@ -60,7 +61,13 @@ class SettingError(MbseError):
 def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Raise SettingError unless the value is one of the known words."""
     if value not in known:
-        raise SettingError(name, value, 'one of ' + ', '.join(known))
+        raise SettingError(name, value, 'one of ' + (', '.join(known) or 'none') + did_you_mean(value, known))
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """The end of a message, '; did you mean ...?' with the known word that is most like the value; '' of none."""
+    close = get_close_matches(str(value), list(known), 1, 0.6)
+    return f'; did you mean {close[0]}?' if close else ''
 
 
 def check_positive(**values: float) -> None:

@@ -10,7 +10,7 @@ import math
 from dataclasses import Field, field, fields
 from typing import Any, ClassVar
 
-from .errors import SettingError
+from .errors import SettingError, check_choice
 
 GATE = 0.9999       # probability beyond which filters of mechanisms reject an innovation, if nothing else is said
 
@@ -42,8 +42,8 @@ def _checked(item: Field[Any], value: Any) -> Any:
         value = float(value)
     if type(value) is not kind:
         raise SettingError(item.name, value, f'a {kind.__name__}')
-    if meta['choices'] and value not in meta['choices']:
-        raise SettingError(item.name, value, 'one of ' + ', '.join(meta['choices']))
+    if meta['choices']:
+        check_choice(item.name, value, meta['choices'])
     if kind in (int, float):
         low, high = meta['low'], meta['high']
         inside = math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high)

@@ -44,6 +44,7 @@ def test_what_to_switch_on_to_weigh_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('words, said', [(('--sensors', 'nothing'), 'lift_stroke'),
+                                         (('--sensors', 'lift_stoke'), 'did you mean lift_stroke?'),
                                          (('--sensors', ALL, '--model', 'exact'), 'no such option for a machine')])
 def test_what_cannot_be_done_is_said_in_one_line(words: tuple, said: str) -> None:
     assert said in refused('observability', 'patu655_lift', *words)

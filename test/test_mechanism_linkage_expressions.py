@@ -62,6 +62,7 @@ def test_names_in():
     ('L.real', "character '.'"), ('().__class__', "character '.'"), ('"a"', 'character'), ('lambda: 1', 'lambda'),
     ('L if L else 1', "'if'"), ('[1, 2]', 'character'), ('L < 3', 'character'), ('1j', 'operator is missing'),
     ('True', "'True'"), ('__import__', 'not allowed'), ('import os', "'import'"), ('L, 2', 'not arithmetic'),
+    ('2,430', 'the decimal sign is a point'),
     ('1; 2', 'character'), ('L % 2', 'character'), ('L // 2', 'not arithmetic'), ('2 @ 3', 'character'),
     ('0x10', 'operator is missing'), ('1_000', 'not allowed'),
     ('(' * 300 + '1' + ')' * 300, 'not arithmetic|deep'),

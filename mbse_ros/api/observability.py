@@ -190,8 +190,7 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
     if not isinstance(trajectory, str):
         raise SettingError('trajectory', type(trajectory).__name__, "'free' or 'rest', of a machine")
     for name in sensors:
-        if name not in machine.description.sensors:
-            raise SettingError('sensors', name, 'one of ' + ', '.join(machine.description.sensors))
+        check_choice('sensors', name, machine.description.sensors)
     from ..estimators.observability.machine_observability import machine_observability
     sets = pose_sets(machine, trajectory)
     found = machine_observability(machine, sensors, few_of(list(sets.values())[-1]), window)

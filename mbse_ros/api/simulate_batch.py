@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dynamics.forcing import Forcing, check_intensities, series_of
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from ..machine import Machine
 from .load import Loadable, load, loaded
 
@@ -83,8 +83,7 @@ class BatchSimulation:
     def __getitem__(self, name: str) -> np.ndarray:
         """A coordinate, or with ``_dot`` behind its name its velocity (runs, k); raises SettingError."""
         known = [*self.names, *(each + DOT for each in self.names)]
-        if name not in known:
-            raise SettingError('column', name, 'one of ' + ', '.join(known))
+        check_choice('column', name, known)
         at = known.index(name)
         return self.q[:, :, at] if at < len(self.names) else self.qd[:, :, at - len(self.names)]
 
@@ -176,8 +175,7 @@ def starts_of(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarr
     names = [*model.independent, *(name + DOT for name in model.independent)]
     found = np.tile(np.concatenate([model.start.q[model.z], model.start.qd[model.z]]), (count, 1))
     for name, values in given.items():
-        if name not in names:
-            raise SettingError('starts', name, 'one of ' + ', '.join(names))
+        check_choice('starts', name, names)
         found[:, names.index(name)] = values
     g = len(model.independent)
     return np.ascontiguousarray(found[:, :g]), np.ascontiguousarray(found[:, g:])

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..description.model import MechanismDescription, Sensor
-from ..errors import SettingError
+from ..errors import check_choice
 
 JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
 JOINT_STATE, IMU, FLOAT64 = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64'
@@ -43,8 +43,7 @@ class Sources:
         for channel in channels:
             owned.setdefault(channel.partition('.')[0], []).append(channel)
         for name in unstamped:
-            if name not in owned:
-                raise SettingError('unstamped', name, 'one of ' + ', '.join(owned))
+            check_choice('unstamped', name, owned)
         for name, own in owned.items():
             self._add(description.sensors[name], own, description.dimension, name in unstamped)
 

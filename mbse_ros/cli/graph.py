@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from .arguments import Coordinates
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def graph(
     """
     from ..dynamics.model import load_model
     from ..dynamics.singular import check_start
-    if kind not in TITLES:
-        raise SettingError('--kind', kind, 'one of ' + ', '.join(TITLES))
+    check_choice('--kind', kind, TITLES)
     if output is not None and (output.is_dir() or output.suffix != '.svg'):
         raise SettingError('--output', str(output), 'a file that ends in .svg')
     model = load_model(mechanism, coordinates, backend='vm')

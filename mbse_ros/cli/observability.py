@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from .arguments import Json, Plots, names_of
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ def observe_machine(description: MechanismDescription, request: ObservabilityReq
                            'observer does, with constant accelerations')
     machine = Machine(description)
     for name in sensors:
-        if name not in description.sensors:
-            raise SettingError('--sensors', name, 'one of ' + ', '.join(description.sensors))
+        check_choice('--sensors', name, description.sensors)
     sets = sets_along(machine, request.trajectory)
     where, widest = list(sets.items())[-1]
     motion = machine_observability(machine, sensors, few_of(widest), request.window)

@@ -5,13 +5,12 @@ describe it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DescriptionError
+from ..errors import DescriptionError, did_you_mean
 from ..resources import regular, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
@@ -73,10 +72,9 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     if path.suffix not in _SUFFIXES:
         known = {**known_mechanisms(), **known_machines()}
         if name not in known:
-            close = difflib.get_close_matches(name, list(known), 1, 0.6)
             raise DescriptionError(
                 name, 'mechanism', name, f'a path to a .yaml file, {CHAIN}:N, or one of the mechanisms '
-                + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
+                + ', '.join(known) + did_you_mean(name, known))
         path = known[name]
     try:
         text = regular(path).read_text(encoding='utf-8')
@@ -266,8 +264,7 @@ def describe(name: str) -> MechanismDescription:
     """
     machines, mechanisms = known_machines(), known_mechanisms()
     if Path(name).suffix not in SUFFIXES and name.partition(':')[0] != CHAIN and name not in {**machines, **mechanisms}:
-        close = difflib.get_close_matches(name, [*machines, *mechanisms], 1, 0.6)
         raise DescriptionError(name, 'name', name, 'a path to a .yaml file, one of the machines '
                                f'{", ".join(machines)}, or one of the mechanisms {", ".join(mechanisms)}, {CHAIN}:N'
-                               + (f'; did you mean {close[0]}?' if close else ''))
+                               + did_you_mean(name, [*machines, *mechanisms]))
     return load_mechanism(name)

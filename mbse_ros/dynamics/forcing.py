@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 
 Function = Callable[[np.ndarray], np.ndarray]       # times (k,), s -> values (k,)
 
@@ -141,8 +141,7 @@ def _table(name: str, values: object, at: np.ndarray | None, span: tuple[float, 
 def check_intensities(intensities: Mapping[str, float], known: Sequence[str]) -> None:
     """Raise SettingError for an unknown name, or what is not a number of 0 or more."""
     for name, value in intensities.items():
-        if name not in known:
-            raise SettingError('noise', name, 'one of ' + ', '.join(known))
+        check_choice('noise', name, known)
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) \
                 or not 0 <= value < np.inf:
             raise SettingError(f'noise[{name!r}]', value, 'an intensity of 0 or more, N s^0.5 or N m s^0.5')

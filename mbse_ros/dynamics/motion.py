@@ -61,8 +61,7 @@ class Motion:
 
     def of(self, name: str, derivative: int = 0) -> np.ndarray:
         """A named coordinate (k,), or its first or second derivative by time; SettingError for an unknown name."""
-        if name not in self.names:
-            raise SettingError('coordinate', name, 'one of ' + ', '.join(self.names))
+        check_choice('coordinate', name, self.names)
         return (self.q, self.qd, self.qdd)[derivative][:, self.names.index(name)]
 
     def independent(self, t: float) -> tuple[str, ...]:

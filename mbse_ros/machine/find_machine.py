@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ..description.load import known_machines, load_mechanism
 from ..description.model import MechanismDescription
-from ..errors import DescriptionError
+from ..errors import DescriptionError, check_choice, did_you_mean
 from .machine import Machine
 
 VALVE_KINDS = ('orifice', 'compensated', 'unknown')
@@ -23,15 +22,15 @@ def load_machine(name: str | Path, valve: str | None = None,
                  make: Callable[[MechanismDescription], Machine] = Machine) -> Machine:
     """Machine from the name of a file in ``config/machines`` or from a path.
 
-    ``valve`` replaces the kind of all its valves; ``make`` gives the machine of a description. Raises DescriptionError.
+    ``valve`` replaces the kind of all its valves; ``make`` gives the machine of a description. Raises DescriptionError,
+    SettingError for an unknown kind.
     """
     path = Path(name)
     if path.suffix not in ('.yaml', '.yml'):
         known = known_machines()
         if str(name) not in known:
-            close = difflib.get_close_matches(str(name), list(known), 1, 0.6)
             raise DescriptionError(str(name), 'machine', str(name), 'a path to a .yaml file or one of: '
-                                   + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
+                                   + ', '.join(known) + did_you_mean(name, known))
         path = known[str(name)]
     description = load_mechanism(path)
     return make(description if valve is None else with_valves(description, valve))
@@ -41,10 +40,9 @@ def with_valves(description: MechanismDescription, kind: str, only: tuple[str, .
                 ) -> MechanismDescription:
     """The same machine with another model of its valves, or of those whose kind is among ``only``.
 
-    Raises DescriptionError when data for it are missing.
+    Raises SettingError for another kind, DescriptionError when data for it are missing.
     """
-    if kind not in VALVE_KINDS:
-        raise DescriptionError(description.file, 'hydraulics.valves', kind, 'one of ' + ', '.join(VALVE_KINDS))
+    check_choice('valve', kind, VALVE_KINDS)
     if description.hydraulics is None:
         return description
     valves, supplies = description.hydraulics.valves, description.hydraulics.supplies

@@ -16,7 +16,7 @@ from visualization_msgs.msg import MarkerArray
 
 from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
-from ..errors import SampleError, SettingError
+from ..errors import SampleError, check_choice
 from ..estimators.filters.filters import FILTERS
 from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.stage import LinkageStage
@@ -56,8 +56,7 @@ class LinkageNode(MechanismNode):
         sys.setswitchinterval(TURN)
         s = self.settings
         for name in s.prepared.split():
-            if name not in FILTERS:
-                raise SettingError('prepared', name, 'one of ' + ', '.join(FILTERS))
+            check_choice('prepared', name, FILTERS)
         stage = LinkageStage(model, self.tuning, s.sensors.split(), s.step, s.backend)
         stage.prepare(*s.prepared.split())
         return stage

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from ..machine import Machine, with_valves
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
@@ -150,10 +149,7 @@ class SimulatedCrane:
 
 def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:
     """Cycle by its name; 'boom' is the first cylinder alone. Raises SettingError."""
-    if name not in CYCLES:
-        close = get_close_matches(name, CYCLES, 1)
-        raise SettingError('cycle', name, 'one of ' + ', '.join(CYCLES)
-                           + (f'; did you mean {close[0]}?' if close else ''))
+    check_choice('cycle', name, CYCLES)
     if not 0.001 <= ramp <= 2.0:
         raise SettingError('ramp', ramp, 'from 0.001 to 2.0 s')
     drives = [name for k, name in enumerate(machine.coordinates) if k not in machine.actuated]

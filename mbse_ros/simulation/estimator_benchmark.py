@@ -14,7 +14,7 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
-from ..errors import DivergenceError, MbseError, SettingError
+from ..errors import DivergenceError, MbseError, check_choice
 from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..estimators.filters.parts.problem import problem
@@ -72,9 +72,8 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
     known_filters = tuple(name for name in tuned_filters() if name not in CHOOSY)
     for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
                                  ('--estimators', estimators, known_filters)):
-        strangers = [name for name in names if name not in known]
-        if strangers:
-            raise SettingError(option, strangers[0], 'one of ' + ', '.join(known))
+        for name in names:
+            check_choice(option, name, known)
         chosen.append(list(dict.fromkeys(names)) or list(known))
     return [BenchmarkCase(mechanism, estimator, sensor, seeds, duration, backend)
             for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]

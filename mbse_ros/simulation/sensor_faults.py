@@ -13,7 +13,7 @@ from math import cos, degrees, log, nan, pi, sqrt
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import check_choice
 from ..machine import Machine
 from ..machine.channels import ATMOSPHERE
 from ..machine.equations import pressure_pairs
@@ -201,8 +201,7 @@ def sensors_of(fault: SensorFault, machine: Machine) -> tuple[str, ...]:
 def chosen_faults(names: Sequence[str]) -> tuple[SensorFault, ...]:
     """Faults by their names, all of them for none; raises SettingError."""
     for name in names:
-        if name not in FAULTS:
-            raise SettingError('--fault', name, 'one of ' + ', '.join(FAULTS))
+        check_choice('--fault', name, FAULTS)
     return tuple(FAULTS[name] for name in names) or tuple(FAULTS.values())
 
 

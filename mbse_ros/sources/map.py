@@ -13,7 +13,7 @@ from ..bags.channels import COMMANDS, SENSORS, UNITS, examples, parse_channel
 from ..bags.conversion import read_conversion, read_number
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
-from ..errors import DescriptionError
+from ..errors import DescriptionError, did_you_mean
 from ..resources import regular, share_directory
 from . import path as paths
 from .mount import Mount, read_mount
@@ -94,7 +94,8 @@ def load_sources(name_or_path: str | Path) -> SourceMap:
         known = known_sources()
         if str(name_or_path) not in known:
             raise DescriptionError(str(name_or_path), 'sources', str(name_or_path),
-                                   f'a path to a .yaml file, {NO_MAP}, or one of ' + ', '.join(known))
+                                   f'a path to a .yaml file, {NO_MAP}, or one of ' + ', '.join(known)
+                                   + did_you_mean(name_or_path, known))
         path = known[str(name_or_path)]
     try:
         text = regular(path).read_text(encoding='utf-8')

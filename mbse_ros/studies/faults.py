@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from ..machine import VALVE_KINDS
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars
@@ -63,8 +63,7 @@ def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence
     """
     chosen = chosen_faults(faults)
     for valve in valves:
-        if valve not in VALVE_KINDS:
-            raise SettingError('--valve', valve, 'one of ' + ', '.join(VALVE_KINDS))
+        check_choice('--valve', valve, VALVE_KINDS)
     machines, valves = machines or MACHINES, valves or VALVES
     known = {name: machine_of(name).channels for name in machines}
     for sensor in sensors:

@@ -14,7 +14,7 @@ from ...description.coordinate_units import columns_of, unit_of
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.model import Model
 from ...dynamics.motion import Motion
-from ...errors import SettingError
+from ...errors import SettingError, check_choice
 from ...report.chart import Curve, Panel
 from ...report.files import write_table
 
@@ -40,8 +40,7 @@ class SimulationRequest:
     pictures: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.scheme not in INTEGRATORS:
-            raise SettingError('--scheme', self.scheme, 'one of ' + ', '.join(INTEGRATORS))
+        check_choice('--scheme', self.scheme, INTEGRATORS)
         for option, value in (('--dt', self.dt), ('--duration', self.duration)):
             if not (math.isfinite(value) and value > 0):
                 raise SettingError(option, value, 'a number of seconds above 0')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MissingModuleError, SettingError
+from ...errors import MissingModuleError, check_choice
 from .series import ResultSeries, panels_of
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class Result:
         """The series of these names; raises SettingError."""
         found = {item.name: item for item in self.series()}
         for name in names:
-            if name not in found:
-                raise SettingError('name', name, 'one of ' + ', '.join(found))
+            check_choice('name', name, found)
         return [found[name] for name in names]
 
     def to_dataframe(self) -> pandas.DataFrame:

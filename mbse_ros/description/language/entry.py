@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import DescriptionError
+from ...errors import DescriptionError, did_you_mean
 
 MOST_NAMES = 100     # in one message
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
@@ -97,9 +96,8 @@ class Entry:
 
 
 def _suggestion(word: str, known: list[str], text: str) -> str:
-    close = difflib.get_close_matches(word, known, 1, 0.6)
     more = f', ... ({len(known)} in all)' if len(known) > MOST_NAMES else ''
-    return text + (', '.join(known[:MOST_NAMES]) or 'none') + more + (f'; did you mean {close[0]}?' if close else '')
+    return text + (', '.join(known[:MOST_NAMES]) or 'none') + more + did_you_mean(word, known)
 
 
 def _short(value: object) -> object:

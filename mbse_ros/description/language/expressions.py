@@ -8,7 +8,6 @@ it. The same text gives the nominal value (floats) and, for derivatives, an expr
 from __future__ import annotations
 
 import ast
-import difflib
 import keyword
 import math
 import operator
@@ -20,6 +19,8 @@ from typing import Any, TypeAlias
 import casadi as ca
 import simpleeval
 from casadi import SX
+
+from ...errors import did_you_mean
 
 Number: TypeAlias = 'float | SX'
 MAX_CHARACTERS, MAX_EXPONENT = 8000, 100.0
@@ -93,11 +94,14 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(f'arithmetic of 1 to {MAX_CHARACTERS} characters is expected')
     _check_tokens(text)
     try:
-        return ast.parse(text, mode='eval').body
+        tree = ast.parse(text, mode='eval').body
     except SyntaxError as error:
         raise ValueError(f'{text!r} is not arithmetic: {error.msg}') from error
     except (MemoryError, RecursionError) as error:
         raise ValueError('the arithmetic is nested too deeply') from error
+    if isinstance(tree, ast.Tuple):
+        raise ValueError(f'{text!r} is not arithmetic: the decimal sign is a point, not a comma')
+    return tree
 
 
 def _check_tokens(text: str) -> None:
@@ -119,10 +123,8 @@ def _unknown(word: str, names: Mapping[str, object], called: bool) -> str:
     if called and (word in names or word == 'pi'):
         return f'{word!r} is a number, not a function: an operator is missing before its bracket'
     known = sorted(FUNCTIONS) if called else sorted(names)
-    close = difflib.get_close_matches(word, known, 1, 0.6)
     what = 'function' if called else 'name'
-    return f'unknown {what} {word!r}, known are: ' + (', '.join(known) or 'none') + (
-        f'; did you mean {close[0]}?' if close else '')
+    return f'unknown {what} {word!r}, known are: ' + (', '.join(known) or 'none') + did_you_mean(word, known)
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -9,7 +9,6 @@ that has these at both ends. With positions alone that is the spline itself, who
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 
 from ...description.coordinate_units import unit_of
 from ...description.language.units import unit_factor
-from ...errors import BagError, DescriptionError
+from ...errors import BagError, DescriptionError, did_you_mean
 from ...resources import regular
 from ..model import Model, load_model
 
@@ -137,8 +136,7 @@ def _kind(name: str, known: set[str]) -> tuple[str, str]:
 
 def _meant(name: str, units: Mapping[str, str]) -> str:
     known = [*units, *(f'{coordinate}.{kind}' for coordinate in units for kind in RATES)]
-    close = difflib.get_close_matches(name, known, 1, 0.6)
-    return f'; did you mean {close[0]}?' if close else ''
+    return did_you_mean(name, known)
 
 
 def _factor(file: str, heading: str, unit: str | None, wanted: str) -> float:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ...description.model import MechanismDescription, Sensor
-from ...errors import SettingError
+from ...errors import SettingError, check_choice
 from ...mechanism.sensors import SensorModel, sensor_model
 from .equations import FactorEquations
 from .kinds import FactorKind
@@ -45,9 +45,7 @@ def sensor_factor(equations: FactorEquations, sensor: str, bias: bool = False) -
 def channels_of(equations: FactorEquations, sensor: str) -> SensorModel:
     """Outputs of one sensor in the symbols of the equations; raises SettingError."""
     description = equations.model.description
-    if sensor not in description.mechanical_sensors:
-        raise SettingError('sensors', sensor, 'one of ' + (', '.join(description.mechanical_sensors)
-                                                           or 'none: the file has none'))
+    check_choice('sensors', sensor, description.mechanical_sensors)
     given = description.mechanical_sensors[sensor]
     if given.kind == 'force' and f'drivers.{given.driver}' not in equations.system.rows:
         raise SettingError(f'sensors.{sensor}.driver', given.driver,

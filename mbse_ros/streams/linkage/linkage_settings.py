@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy as np
 
-from ...errors import SettingError
+from ...errors import SettingError, check_choice
 from ...estimators.filters.filters import FILTERS
 from ...settings import GATE, Settings, setting
 
@@ -71,8 +71,7 @@ def numbers(name: str, text: str, known: Sequence[str]) -> dict[str, np.ndarray]
     """Pairs of ``key=number`` or ``key=number,number``, from 0 up, of known names; raises SettingError."""
     found = {}
     for key, value in words(name, text).items():
-        if key not in known:
-            raise SettingError(name, key, 'one of ' + (', '.join(known) or 'none'))
+        check_choice(name, key, known)
         try:
             found[key] = np.array([float(part) for part in value.split(',')])
         except ValueError:

@@ -14,7 +14,7 @@ from ....dynamics.partitioned import newton_function
 from ....dynamics.sensor_equations import sensor_partials, state_sensors
 from ....dynamics.singular import check_regular
 from ....dynamics.state_equations import Pieces, is_small, state_function
-from ....errors import SettingError
+from ....errors import check_choice
 from ....mechanism.assembly import MechanismSystem
 
 
@@ -111,8 +111,7 @@ def problem(model: Model, sensors: Sequence[str]) -> Problem:
 def _made(model: Model, sensors: Sequence[str]) -> Problem:
     known = model.description.mechanical_sensors
     for name in sensors:
-        if name not in known:
-            raise SettingError('sensors', name, 'one of ' + (', '.join(known) or 'none, the file has no sensors'))
+        check_choice('sensors', name, known)
     check_regular(model, model.assembled)
     partition = model.partition()
     chosen = replace(model.description, sensors={name: known[name] for name in sensors})
