@@ -7,10 +7,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EINVAL
 from pathlib import Path
 from uuid import uuid4
 
-from .errors import MbseError
+from .errors import DescriptionError, MbseError
 
 
 def share_directory() -> Path:
@@ -33,8 +34,23 @@ def regular(path: str | Path) -> Path:
     """The path, where it is a regular file, else OSError: a pipe or a device would be read without end."""
     path = Path(path)
     if path.exists() and not path.is_dir() and not path.is_file():
-        raise OSError(f'{path} is not a regular file')
+        raise OSError(EINVAL, 'is not a regular file', str(path))
     return path
+
+
+def read_text(path: str | Path) -> str:
+    """Text of a regular file in UTF-8; raises DescriptionError, with what the system says."""
+    try:
+        return regular(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise DescriptionError(str(path), '', said_of(error), 'a readable text file') from error
+    except ValueError as error:     # of other characters; of a path with a NUL
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+
+
+def said_of(error: Exception) -> str:
+    """What the system says of a file that cannot be read, without its path; of another error its text."""
+    return getattr(error, 'strerror', None) or str(error)
 
 
 def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object]) -> None:

@@ -204,8 +204,12 @@ def test_a_base_of_a_plane_is_refused():
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(DescriptionError, match='a readable text file'):
-        load_mechanism(tmp_path / 'none.yaml')
+    folder = tmp_path / 'folder.yaml'
+    folder.mkdir()
+    for path, words in ((tmp_path / 'none.yaml', 'No such file or directory'), (folder, 'Is a directory')):
+        with pytest.raises(DescriptionError) as caught:
+            load_mechanism(path)
+        assert str(caught.value) == f'{path}: got {words!r}, expected a readable text file'
 
 
 def test_yaml_1_1_does_not_guess():

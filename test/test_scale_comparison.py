@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from cli_support import mbse
+from cli_support import mbse, refused
 from report_browser import PROGRAM, Browser
 from scipy.stats import linregress
 from scipy.stats import t as student
@@ -96,7 +96,7 @@ def test_known_masses(records, tmp_path, text, errors) -> None:
 
 
 @pytest.mark.parametrize('text, words', [
-    ('-5 kg', 'above 0'), ('5 m', 'a mass, such as 500 kg'), ('no.csv', 'a mass, such as 500 kg'), ('', 'a mass, such'),
+    ('-5 kg', 'above 0'), ('5 m', 'a mass, such as 500 kg'), ('no.csv', 'there is no file'), ('', 'a mass, such'),
     ('load,mass [m]\n1,2\n', 'unit of mass'), ('load,truck,mass\n1,A,2\n', 'one of the columns'),
     ('load,mass\n1,2\n1,3\n', 'each load once'), ('load,mass\n9,2\n', 'one of 1, 2, 3'), ('load,mass\n1,x\n', 'row 2'),
     ('load,mass,price\n1,2,3\n', 'price'), ('load,mass\n1,nan\n', 'finite'), ('load,mass\n', 'one of the columns')])
@@ -106,6 +106,10 @@ def test_known_masses_that_are_none(records, tmp_path, text, words) -> None:
         text = tmp_path / 'known.csv'
     done = loads(records, f'--known={text}')
     assert done.status == 2 and '--known' in done.err and words in done.err, done.err
+
+
+def test_a_table_that_is_missing_is_refused_before_the_bags_are_read(tmp_path) -> None:
+    assert 'there is no file' in refused('loads', tmp_path / 'no_bag', '--known', tmp_path / 'no.csv')
 
 
 def test_the_report(records, tmp_path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..description.model import MechanismDescription
 from ..errors import BagError, SampleError
-from ..resources import regular
+from ..resources import regular, said_of
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
 from .sensor_topics import FLOAT64, Sources
@@ -89,7 +89,7 @@ def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> d
         with open(regular(path), newline='', encoding='utf-8-sig') as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BagError(str(path), f'is not a table: {error}') from error
+        raise BagError(str(path), f'is not a table: {said_of(error)}') from error
     heads = [head.partition('[')[0].strip() for head in rows[0]] if rows else []
     columns = {channel: channel for channel in channels} | {name: f'input/{name}' for name in inputs if name in heads}
     for wanted in ('t', *columns):

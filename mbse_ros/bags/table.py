@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..description.language.units import parse_unit
 from ..errors import BagError, DescriptionError
-from ..resources import regular
+from ..resources import regular, said_of
 from .bag import ROS1, storage_of
 from .table_map import DELIMITERS, TableMap, load_table_map
 from .table_times import REFUSED, TableClock
@@ -61,7 +61,7 @@ def import_table(csv_path: str | Path, map_path: str | Path, bag: str | Path, st
     except UnicodeDecodeError as error:
         raise _undecoded(Path(csv_path), error) from error
     except OSError as error:
-        raise BagError(str(csv_path), f'cannot be read: {error}') from error
+        raise BagError(str(csv_path), f'cannot be read: {said_of(error)}') from error
 
 
 def _checked(path: Path) -> bool:

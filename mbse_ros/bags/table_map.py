@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
-from ..errors import DescriptionError
-from ..resources import regular
+from ..resources import read_text
 from .channels import COMMANDS, SENSORS, UNITS, ChannelName, examples, parse_channel
 from .conversion import read_conversion, read_number
 from .table_times import Times, read_times
@@ -51,11 +50,7 @@ class TableMap:
 
 def load_table_map(path: str | Path) -> TableMap:
     """Read and check a map file; raises DescriptionError (file, key or line, value, expected)."""
-    try:
-        text = regular(path).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
-    root = Entry(str(path), '', read_document(text, str(path)))
+    root = Entry(str(path), '', read_document(read_text(path), str(path)))
     parts = root.mapping(['format', 'name', 'time', 'channels'],
                          ['source', 'delimiter', 'decimal', 'start', 'commands'])
     parts['format'].choice([FORMAT], 'the format')

@@ -23,14 +23,11 @@ def convert(
     from ..description.load import parse_mechanism
     from ..machine import Machine
     from ..report.files import check_file
-    from ..resources import regular
+    from ..resources import read_text
     check_file(output, '--output', ('.yaml', '.yml'))
     if output.exists():
         raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')
-    try:
-        text = convert_text(regular(old).read_text(encoding='utf-8'), str(old))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(str(old), '', str(error), 'a readable text file in UTF-8') from error
+    text = convert_text(read_text(old), str(old))
     machine = Machine(parse_mechanism(text, str(old)))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(for_folder(text, old, output), encoding='utf-8')

@@ -54,6 +54,7 @@ def loads(
     """
     from ..machine import load_machine
     from ..offline.bag import KINDS, parse_tuning
+    from ..offline.known_masses import check_known
     from ..offline.weigh_bags import recorded_loads, weigh_bags
     from ..report.files import check_file, check_folder
     from ..scale.export import SUFFIXES
@@ -62,6 +63,8 @@ def loads(
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
     check_folder(report, '--report')
+    if known is not None:
+        check_known(known)
     bags = bags or []
     if (records is None) == (not bags):
         raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DescriptionError, did_you_mean
-from ..resources import regular, share_directory
+from ..resources import read_text, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
@@ -76,11 +76,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
                 name, 'mechanism', name, f'a path to a .yaml file, {CHAIN}:N, or one of the mechanisms '
                 + ', '.join(known) + did_you_mean(name, known))
         path = known[name]
-    try:
-        text = regular(path).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
-    return parse_mechanism(text, str(path))
+    return parse_mechanism(read_text(path), str(path))
 
 
 def known_mechanisms() -> dict[str, Path]:

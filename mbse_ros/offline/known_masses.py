@@ -23,6 +23,12 @@ EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV tabl
 Weighed = tuple[UncertainMass, int]      # and the stamp, ns
 
 
+def check_known(text: str) -> None:
+    """Refuse, before the work on bags, what is neither a mass nor a table of masses; raises SettingError."""
+    if _mass(text) is None:
+        _table(Path(text))
+
+
 def compared(text: str, found: WeighedBags) -> list[Compared]:
     """What was weighed of the loads that count against what is known; raises SettingError."""
     counted = found.counted
@@ -80,7 +86,7 @@ def _checked(mass: float, stddev: float, shown: str) -> KnownMass:
 def _table(path: Path) -> tuple[str, dict[str, KnownMass]]:
     """What its rows are of, and their masses; raises SettingError, OSError."""
     if not path.is_file():
-        raise SettingError(OPTION, str(path), EXPECTED)
+        raise SettingError(OPTION, str(path), f'{EXPECTED}; there is no file of this name')
     try:
         with open(regular(path), newline='', encoding='utf-8') as file:
             rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]

@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..errors import RecordsError
+from ..resources import said_of
 from .record import REPAIRED, Record
 from .record_checks import Damage, Row, checked
 from .sqlite_cells import Pages
@@ -330,4 +331,4 @@ def told(path: Path) -> Iterator[None]:
     except (sqlite3.Error, *DAMAGES) as error:
         raise RecordsError(str(path), _words(error)) from None
     except OSError as error:
-        raise RecordsError(str(path), error.strerror or str(error)) from None
+        raise RecordsError(str(path), said_of(error)) from None

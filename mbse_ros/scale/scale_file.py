@@ -17,9 +17,8 @@ from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..description.language.quantity import ValueKind, not_negative, positive
 from ..description.language.scalar import Numbers
-from ..errors import DescriptionError
 from ..machine import Machine
-from ..resources import regular
+from ..resources import read_text
 from .uncertain import NOTHING, UncertainMass
 
 FORMAT = 'mbse/scale/1'
@@ -82,11 +81,7 @@ class ScaleFile:
 
 def load_scale_file(path: str | Path) -> ScaleFile:
     """Read and check a file; raises DescriptionError."""
-    try:
-        text = regular(Path(path)).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
-    root = Entry(str(path), '', read_document(text, str(path)))
+    root = Entry(str(path), '', read_document(read_text(path), str(path)))
     parts = root.mapping(['format'], _PARTS)
     parts['format'].choice([FORMAT], 'the format')
     return _read(parts)

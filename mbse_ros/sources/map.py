@@ -14,7 +14,7 @@ from ..bags.conversion import read_conversion, read_number
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..errors import DescriptionError, did_you_mean
-from ..resources import regular, share_directory
+from ..resources import read_text, regular, share_directory
 from . import path as paths
 from .mount import Mount, read_mount
 
@@ -97,11 +97,7 @@ def load_sources(name_or_path: str | Path) -> SourceMap:
                                    f'a path to a .yaml file, {NO_MAP}, or one of ' + ', '.join(known)
                                    + did_you_mean(name_or_path, known))
         path = known[str(name_or_path)]
-    try:
-        text = regular(path).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
-    return parse_sources(text, str(path))
+    return parse_sources(read_text(path), str(path))
 
 
 def known_sources() -> dict[str, Path]:

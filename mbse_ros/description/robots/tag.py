@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
 from ...errors import DescriptionError
-from ...resources import regular
+from ...resources import regular, said_of
 
 MAX_BYTES = 10_000_000
 NEARLY = 0.66       # likeness (difflib) from which a name is a misspelled one of URDF
@@ -130,7 +130,7 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
         with regular(path).open('rb') as stream:
             content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise DescriptionError(file, key, str(path), f'a file that can be read ({error})') from error
+        raise DescriptionError(file, key, str(path), f'a file that can be read ({said_of(error)})') from error
     if len(content) > MAX_BYTES:
         raise DescriptionError(str(path), root, f'more than {MAX_BYTES} bytes', f'at most {MAX_BYTES} bytes')
     try:

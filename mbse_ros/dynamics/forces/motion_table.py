@@ -21,7 +21,7 @@ import numpy as np
 from ...description.coordinate_units import unit_of
 from ...description.language.units import unit_factor
 from ...errors import BagError, DescriptionError, did_you_mean
-from ...resources import regular
+from ...resources import regular, said_of
 from ..model import Model, load_model
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def read_motion_table(path: str | Path, units: Mapping[str, str],
             columns = _columns(file, next(rows, (1, []))[1], units, impossible or {})
             found = [(line, _numbers(file, line, row, columns)) for line, row in rows]
     except (OSError, UnicodeDecodeError) as error:
-        raise BagError(file, f'cannot be read: {getattr(error, "strerror", None) or error}') from error
+        raise BagError(file, f'cannot be read: {said_of(error)}') from error
     if len(found) < FEWEST:
         raise BagError(file, f'{len(found)} rows below the names of the columns, expected at least {FEWEST}')
     lines = np.array([line for line, _ in found])

@@ -18,7 +18,7 @@ from ...description.load import known_machines, parse_mechanism
 from ...description.sections.load_calibration import checksum
 from ...errors import DescriptionError
 from ...machine import Machine, load_machine
-from ...resources import regular
+from ...resources import read_text
 
 UNTOUCHED = 1e-6        # share of a deviation that has changed, below which the number stays as the file has it
 SAME = 1e-6             # of a number, read back from the text
@@ -49,10 +49,7 @@ def prior_machine(machine: str | Path, free: Sequence[str] = ()) -> tuple[str, M
     path = Path(machine)
     if path.suffix not in ('.yaml', '.yml'):
         path = known_machines().get(str(machine)) or Path(load_machine(machine).description.file)
-    try:
-        text = regular(path).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    text = read_text(path)
     text = freed(text, str(path), free) if free else text
     return text, Machine(parse_mechanism(text, str(path)))
 
