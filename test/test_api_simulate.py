@@ -43,6 +43,15 @@ def test_what_is_refused(make, kind, said):
     assert isinstance(raised.value, MbseError)
 
 
+def test_a_machine_works_as_long_as_it_is_told_to_by_its_cycle_again():
+    once, twice = (mbse.simulate('zx200', duration, cycle='dig', rate=20.0, payload=800.0) for duration in (None, 40.0))
+    assert (once.t[-1], twice.t[-1]) == (22.0, 40.0)
+    np.testing.assert_array_equal(twice.samples.values[:440], once.samples.values[:440])
+    # taken and dropped once more; times of the second cycle are rounded at 22 s and more
+    np.testing.assert_allclose(twice.payload[440:], once.payload[:361], rtol=0, atol=1e-9)
+    assert np.ptp(twice.velocity[440:], axis=0).min() > 0.1
+
+
 def test_the_motion_is_the_integrator_s():
     run = mbse.simulate('four_bar', 0.5, 5e-3, 'exponential', sensors=[], options={'order': 2})
     motion = integrate(load_model('four_bar'), 0.5, 5e-3, 'exponential', order=2)

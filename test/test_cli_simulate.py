@@ -119,6 +119,8 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
                                        '`payload.hanging`'),
     (['four_bar', '--base-roll', '3'], "--base-roll: got '3.0', expected no such option here: it is for a machine"),
     (['patu655_lift', '--ramp', '3'], 'ramp: got 3.0, expected from 0.001 to 2.0 s'),
+    (['patu655_lift', '--duration', '0'], 'duration: got 0.0, expected seconds above 0'),
+    (['patu655_lift', '--duration', 'inf'], 'duration: got inf, expected seconds above 0'),
     (['patu655_lift', '--rate', '0'], 'rate: got 0.0, expected from 1.0 to 1000.0 Hz'),
     (['patu655_lift', '--storage', 'csv'], "storage 'csv' is not one of mcap, sqlite3"),
     (['patu655_measured'], 'lift_valve.nominal_flow: got None, expected the data of a valve of kind orifice'),

@@ -121,8 +121,8 @@ def bag():
 
 
 @pytest.mark.parametrize('page', ['README.md', 'docs/python_api.md'])
-def test_the_two_scripts_of_a_newcomer(page, bag, capsys):
-    """At most six lines each, from one import, by themselves."""
+def test_the_two_scripts_of_a_newcomer(page, capsys):
+    """At most six lines each, from one import, by themselves, without files of other commands."""
     scripts = blocks(page)[:2]
     assert len(scripts) == 2
     for script in scripts:

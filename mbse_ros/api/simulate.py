@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..dynamics.motion import Motion
     from ..simulation.crane import SensorFrame
 
+OWN = 'machine', 'seed', 'rate', 'duration'     # arguments of working_machine that simulate itself has
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -39,7 +40,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
 
     A machine: ``payload`` kg, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'), ``ramp`` s, ``base_roll``,
     ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
-    ``duration``: the first seconds of the cycle (default all of it).
+    ``duration``, s: the cycle again and again for so long, or its beginning (default: the cycle once).
 
     Raises SettingError, and what the integrator raises: SingularConfigurationError, DivergenceError.
     """
@@ -100,16 +101,11 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
              ) -> MachineSimulation:
     from ..simulation.work import frame_count, working_machine
     try:
-        crane = working_machine(machine, seed=seed, rate=rate, **work)
+        crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
     except TypeError as error:
-        known = [name for name in signature(working_machine).parameters if name not in ('machine', 'seed', 'rate')]
+        known = [name for name in signature(working_machine).parameters if name not in OWN]
         raise SettingError('options', sorted(work), ', '.join(known)) from error
-    if duration is not None and not duration > 0:
-        raise SettingError('duration', duration, 'seconds above 0')
-    count = frame_count(crane)
-    if duration is not None:
-        count = min(count, round(duration * 1e9) // crane.period_ns + 1)
-    frames = tuple(crane.frame() for _ in range(count))
+    frames = tuple(crane.frame() for _ in range(frame_count(crane, duration)))
     return MachineSimulation(machine, frames, _machine_samples(machine, frames))
 
 

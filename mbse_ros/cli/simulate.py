@@ -47,7 +47,8 @@ def simulate(
             help='Machine: force of the soil on its `payload.contact` while the cycle digs, N. [0]')] = None,
         swing: Annotated[float | None, typer.Option(
             help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
-        duration: Annotated[float | None, typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
+        duration: Annotated[float | None, typer.Option(
+            help='Length, s; the cycle of a machine is repeated. [5, of a machine the cycle once]')] = None,
         dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
         scheme: Annotated[str | None, typer.Option(
             help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, rk4, ali3p, dop853, '
@@ -82,24 +83,24 @@ def simulate(
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism: dict[str, object] = {
-        'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
+        'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
         'independent': independent, 'pictures': pictures}
     many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs,
             'cluster': cluster}
     description = describe(name)
     if description.cylinders:
         refuse_options('a mechanism', {**mechanism, 'runs': runs, **many, 'json': json_})
-        simulate_bag(description, output, **_given({**machine, 'seed': seed}))
-    elif runs is not None:
+        simulate_bag(description, output, **_given({**machine, 'seed': seed, 'duration': duration}))
+        return
+    mechanism |= {'duration': duration, 'independent': independent_of(independent)}
+    if runs is not None:
         from ..api.variations import RunsRequest
         refuse_options('a machine', machine)
-        mechanism['independent'] = independent_of(independent)
         _runs(RunsRequest(name, runs=runs, **_given({**mechanism, **many, 'seed': seed})), output, json_)
     else:
         from ..api.results.motion_files import SimulationRequest
         refuse_options('a machine', {**machine, 'seed': seed})
         refuse_options('many runs (--runs)', many)
-        mechanism['independent'] = independent_of(independent)
         _motion(SimulationRequest(name, **_given(mechanism)), output, json_)
 
 
@@ -109,7 +110,7 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
 
 
 def simulate_bag(description: MechanismDescription, output: Path, storage: str = 'mcap', seed: int = 1,
-                 rate: float = 100.0, **work: Any) -> None:
+                 rate: float = 100.0, duration: float | None = None, **work: Any) -> None:
     """Simulate and write; the same arguments, those of ``working_machine``, give the same bag.
 
     Raises DescriptionError, SettingError, BagError.
@@ -121,12 +122,12 @@ def simulate_bag(description: MechanismDescription, output: Path, storage: str =
     from ..machine import Machine
     from ..simulation.work import frame_count, working_machine
     machine = Machine(description)
-    crane = working_machine(machine, seed=seed, rate=rate, **work)
-    count = frame_count(crane)
+    crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
+    count = frame_count(crane, duration)
     with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
             write_frame(writer, machine, crane.frame())
-    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
+    typer.echo(f'wrote {output}: {duration or crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
                f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}')
 
 

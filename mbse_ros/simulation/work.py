@@ -17,23 +17,30 @@ USUAL = 50.0                             # kg
 
 def working_machine(machine: Machine, payload: float | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
                     ramp: float = 0.2, rate: float = 100.0, base_roll: float | None = None,
-                    base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0) -> SimulatedCrane:
+                    base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0,
+                    duration: float | None = None) -> SimulatedCrane:
     """The machine at work; the same arguments give the same samples.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
     in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
-    go, deg from the vertical. Raises SettingError.
+    go, deg from the vertical, ``duration``: how long it works, s, by the cycle again and again (None: the cycle once).
+    Raises SettingError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
+    hands = cycle_by_name(cycle, machine, seed, ramp)
+    if duration is not None:
+        if not 0.0 < duration < math.inf:
+            raise SettingError('duration', duration, 'seconds above 0')
+        hands = hands.repeated(math.ceil(duration / hands.duration)) if duration > hands.duration else hands
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
-    return SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
-                          start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle), swing=_swing(machine, swing))
+    return SimulatedCrane(machine, payload, seed, hands, CraneSettings(rate=rate), start_ns=START_NS, base=base,
+                          soil=_soil(machine, soil, cycle), swing=_swing(machine, swing))
 
 
-def frame_count(crane: SimulatedCrane) -> int:
-    """Frames of the whole cycle."""
-    return round(crane.cycle.duration * 1e9) // crane.period_ns + 1
+def frame_count(crane: SimulatedCrane, duration: float | None = None) -> int:
+    """Frames of ``duration``, s (None: of the whole cycle)."""
+    return round((duration or crane.cycle.duration) * 1e9) // crane.period_ns + 1
 
 
 def _payload(machine: Machine, payload: float | None) -> float:
