@@ -45,6 +45,15 @@ def test_the_recorded_mass_is_shown_where_it_has_a_place(bag, tmp_path):
     assert module._recorded(open_bag(bag), None, estimate) == []
 
 
+def test_the_machine_is_the_one_of_the_bag(tmp_path, monkeypatch):
+    assert mbse('simulate', 'lut_simple_crane', '-o', tmp_path / 'bag', '--payload', 7, '--duration', 1).status == 0
+    shown = []
+    monkeypatch.setattr('mbse_ros.report.rerun_file.viewer', lambda: None)
+    monkeypatch.setattr('mbse_ros.report.rerun_file.show_run', lambda run, *_: shown.append(run.machine))
+    done = mbse('view', tmp_path / 'bag', '-o', tmp_path / 'x.rrd')
+    assert done.status == 0 and shown == ['lut_simple_crane'], done
+
+
 def test_the_recording_is_the_estimate(bag, tmp_path):
     pytest.importorskip('rerun', reason='rerun-sdk is not installed')
     chunks = pytest.importorskip('rerun.chunk', reason='this rerun-sdk reads no recordings')

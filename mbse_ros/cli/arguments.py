@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
+OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
+Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]
+Namespace = Annotated[str | None, typer.Option(help='Namespace of the topics, where a bag has several.')]
+Backend = Annotated[str, typer.Option(help='auto, c or vm.')]
+OfSensors = Annotated[str | None, typer.Option(
+    help='Mechanism: sensors to use, separated by commas. [all of the file]')]
 Jobs = Annotated[int, typer.Option(min=1, help='Processes; the results do not depend on it.')]
 Cluster = Annotated[str | None, typer.Option(
     help='Address of a Dask scheduler, tcp://HOST:PORT, instead of processes here.')]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError
-from .arguments import Cluster, Jobs, Json, Plots, names_of, whole_numbers
+from .arguments import Backend, Cluster, Jobs, Json, Plots, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs')
@@ -33,7 +33,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
                json_: Json = None,
                output: Plots = None,
-               backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+               backend: Backend = 'auto') -> None:
     """Accuracy, consistency and cost of all filters.
 
     Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.

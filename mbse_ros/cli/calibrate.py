@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Cluster, Jobs, Json, OfMachine, Sources, machine_name, refuse_options, sources_of
+from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, machine_name, refuse_options, sources_of
 
 
 def calibrate(
@@ -36,8 +36,7 @@ def calibrate(
         cluster: Cluster = None,
         json_: Json = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bag has several.')] = None) -> None:
+        namespace: Namespace = None) -> None:
     """Find numbers of a machine's file from its own bags.
 
     Friction, masses, centres, offsets, base: the most likely ones by the balance of forces, what the bags cannot

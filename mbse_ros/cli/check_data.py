@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .arguments import Json, OfMachine, Sources, Valve, machine_name, sources_of
+from .arguments import Json, Namespace, OfBag, OfMachine, Sources, Valve, machine_name, sources_of
 
 if TYPE_CHECKING:
     from ..offline.checks.check_bag import Checked
 
 
 def check_data(
-        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        bag: OfBag,
         machine: OfMachine = None,
         valve: Valve = None,
         json_: Json = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bag has several.')] = None) -> None:
+        namespace: Namespace = None) -> None:
     """Say what is wrong with the data of a bag.
 
     And how to fix it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
+    Backend,
     Every,
+    Full,
     Json,
+    Namespace,
+    OfBag,
     OfMachine,
+    OfSensors,
     Set,
     Sources,
     Valve,
@@ -30,29 +35,27 @@ if TYPE_CHECKING:
 
 
 def estimate(
-        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        bag: OfBag,
         machine: OfMachine = None,
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         estimator: Annotated[str | None, typer.Option(
             help='Mechanism: filter, by its name in Naya et al., review. [errorEKF_FE]')] = None,
-        sensors: Annotated[str | None, typer.Option(
-            help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
+        sensors: OfSensors = None,
         step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Folder of a bag for the estimates.')] = None,
         json_: Json = None,
-        full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
+        full: Full = False,
         report: Annotated[Path | None, typer.Option(
             help='Machine: folder for the report, index.html and PNGs.')] = None,
         every: Every = 0.0,
         set_: Set = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bag has several.')] = None,
-        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+        namespace: Namespace = None,
+        backend: Backend = 'auto') -> None:
     """Estimate what a machine or a mechanism did, from a bag.
 
     State and payload of a machine, or the state of a mechanism.

@@ -12,7 +12,7 @@ import typer
 
 from .. import workers
 from ..errors import BagError, MissingModuleError, SettingError
-from .arguments import Cluster, Every, Json, OfMachine, Set, Sources, Valve, machine_name, sources_of
+from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve, machine_name, sources_of
 
 if TYPE_CHECKING:
     from ..offline.fleet import Done
@@ -34,8 +34,7 @@ def fleet(
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bags have several.')] = None,
+        namespace: Namespace = None,
         json_: Json = None) -> None:
     """Weigh the loads of many bags, on cores or a cluster.
 

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
+from .arguments import (
+    Backend,
+    Every,
+    Json,
+    Namespace,
+    OfMachine,
+    Sources,
+    Valve,
+    machine_name,
+    refuse_options,
+    sources_of,
+)
 
 if TYPE_CHECKING:
     from ..offline.weigh_bags import WeighedBags
@@ -44,9 +55,8 @@ def loads(
         every: Every = 0.0,
         valve: Valve = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bags have several.')] = None,
-        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+        namespace: Namespace = None,
+        backend: Backend = 'auto') -> None:
     """Count and weigh the loads in bags, with totals.
 
     Taken, carried, dropped, as the scale of the live graph counts them; intervals of totals take as common what is

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from ..errors import BagError, SettingError
+from .arguments import OfBag
 
 
 def replay(
-        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        bag: OfBag,
         rate: Annotated[float, typer.Option(help='Speed: 2 is twice as fast.')] = 1.0,
         loop: Annotated[bool, typer.Option('--loop', help='Start again at the end.')] = False,
         paused: Annotated[bool, typer.Option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SettingError
-from .arguments import Json, check_sensors, names_of
+from .arguments import Backend, Json, check_sensors, names_of
 
 if TYPE_CHECKING:
     from ..dynamics.model import Model
@@ -47,7 +47,7 @@ def tune(
         skip: Annotated[float, typer.Option(min=0, help='Start of each log that does not count, s.')] = 2.0,
         dt: Annotated[float | None, typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
         json_: Json = None,
-        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+        backend: Backend = 'auto') -> None:
     """Find process noises of a filter by maximum likelihood.
 
     Shows NIS and whiteness of the innovations before and after. One search, in one process: its steps follow each

@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import BagError, SettingError
-from .arguments import Set, Sources, Valve, sources_of
+from ..errors import SettingError
+from .arguments import (
+    Backend,
+    Namespace,
+    OfBag,
+    OfMachine,
+    Set,
+    Sources,
+    Valve,
+    check_outputs,
+    machine_name,
+    sources_of,
+)
 
 if TYPE_CHECKING:
     from ..bags.bag import Bag
@@ -23,17 +34,15 @@ SUFFIX = '.rrd'
 
 
 def view(
-        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[str, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        bag: OfBag,
+        machine: OfMachine = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Recording to write, .rrd, instead of opening the viewer.')] = None,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
-        namespace: Annotated[str | None, typer.Option(
-            help='Namespace of the topics, where the bag has several.')] = None,
-        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+        namespace: Namespace = None,
+        backend: Backend = 'auto') -> None:
     """Show a bag in the viewer of rerun.
 
     The machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag itself
@@ -46,15 +55,14 @@ def view(
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
     check_file(output, '--output', (SUFFIX,))
-    if output is not None and output.exists():
-        raise BagError(str(output), 'exists already and is not overwritten')
+    check_outputs(output, None)
     if output is None and sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
         raise SettingError('--output', 'none', f'a file (-o x{SUFFIX}): there is no screen here; open it with `rerun '
                                                f'x{SUFFIX}`')
     viewer()        # before the work
     opened = open_bag(bag)
-    estimate = estimate_bag(opened, load_machine(machine, valve), parse_tuning(set_ or []), namespace, backend,
-                            sources_of(sources))
+    described = load_machine(machine_name(machine, [bag], namespace), valve)
+    estimate = estimate_bag(opened, described, parse_tuning(set_ or []), namespace, backend, sources_of(sources))
     for warning in estimate.warnings:
         typer.echo(f'warning: {warning}', err=True)
     run = report_run(estimate, f'Estimate from {bag.resolve().name}', {'Bag': str(bag)})
