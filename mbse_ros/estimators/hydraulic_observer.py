@@ -22,14 +22,14 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
-from .held_commands import DENSITY, HeldCommands
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
-from .hydraulic_state import MPA, SegmentResult
+from .hydraulic_state import MPA, SegmentResult, last_samples
 from .interpolation_error import InterpolationError, pushes
 from .observer_settings import ObserverSettings
 from .observer_start import initial, spreads
 from .outside_force import OPENED, OutsideForce
+from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans
 from .silent_pressures import SilentPressures
 from .unweighed_motion import UnweighedMotion
@@ -57,7 +57,7 @@ class HydraulicObserver:
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
-        self._lines, self._held = InterpolationError(self._variance, pushes(machine)), HeldCommands(machine)
+        self._lines, self._commands = InterpolationError(self._variance, pushes(machine)), RareCommands(machine)
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
@@ -93,6 +93,7 @@ class HydraulicObserver:
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
+        self._rare = False      # whether commands were in the last step
         self._balance = slice(FORCE_PSD, FORCE_PSD + max(1, len(self.machine.weighing) * self.model.weighs))
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x = np.zeros(0)
@@ -173,7 +174,7 @@ class HydraulicObserver:
             self._open_motion()
         if before.size and pause > 0.0:
             self._carry_load(before, exp(-pause / PAUSES))
-        for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._held:
+        for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._commands:
             part.reset()
         self._open = None
 
@@ -233,10 +234,9 @@ class HydraulicObserver:
             if self.model.weighs:
                 self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
         self._p[first:first + m] = noise
-        held = self._held.take(commands, dt, repeats)
-        if held and self.model.weighs and self._p[PRESSURE_PSD] < DENSITY:      # what was weighed so far may be wrong
-            self._x[self._mass_activity] = LARGEST_ACTIVITY
-        self._p[PRESSURE_PSD] = max(self.settings.pressure_psd, DENSITY) if held else self.settings.pressure_psd
+        rare = self._commands.take(commands, dt, repeats)
+        if rare is None:
+            self._follow_samples(False)
         u = np.empty((n, m + commands.shape[1]))
         u[:, :m], u[:, m:] = nan, commands
         if plan.at_the_end:
@@ -244,7 +244,7 @@ class HydraulicObserver:
         else:
             np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
-        y, innovation, variance, rejected = self._gated(u, plan)
+        y, innovation, variance, rejected = self._gated(u, plan, rare)
         if self.model.weighs:
             self._unweighed.forget(self._x, y[-1, nx + 2 * m:], self._open)
         slopes = self._x.take(self._slopes)     # for one deviation each
@@ -256,10 +256,12 @@ class HydraulicObserver:
                              y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts,
                              self._lines.rare(plan.divided) if len(plan.divided) else ())
 
-    def _gated(self, u: np.ndarray, plan: SamplePlan) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _gated(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
-        Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``.
+        Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``. ``rare``
+        (n, 1): whether commands are, in each step; None: in none.
         """
         m, nx = len(self.channels), len(self.names)
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
@@ -267,9 +269,15 @@ class HydraulicObserver:
         found, done = [], 0
         whole = plan.all_sampled and not isnan(np.add.reduce(u[:, :m][plan.newest]))    # each channel has a sample
         silent = self._silent.over(u, self._p[0], plan, whole, self.settings)
+        ends = [len(u), *(int(k) for flags in (silent, rare) if flags is not None
+                          for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)) + 1)]
         while done < len(u):
-            stop = min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
-            stop = stop if silent is None else self._close(silent, done, stop)
+            ahead = min(self._outside.steps or LOOKED_AHEAD, LOOKED_AHEAD)
+            stop = min(done + ahead, *(k for k in ends if k > done))
+            if silent is not None:
+                self._close(silent[done])
+            if rare is not None:
+                self._follow_samples(bool(rare[done]))
             start = self._x
             self._use_balance(not self._outside.acts)
             if self._outside.acts:
@@ -301,19 +309,21 @@ class HydraulicObserver:
             found.append(y)
             done = stop
         y = found[0] if len(found) == 1 else np.concatenate(found)
-        return y, *self._last(y, there, refused)
+        return y, *last_samples(y[:, nx:nx + m], y[:, nx + m:nx + 2 * m], there, refused)
 
-    def _close(self, silent: np.ndarray, done: int, stop: int) -> int:
-        """Take equations whose pressures are silent at the step ``done`` out of the balance; the step up to ``stop`` at
-        which others are."""
-        now = silent[done]
+    def _close(self, silent: np.ndarray) -> None:
+        """Take equations with ``silent`` (pressures,) ones out of the balance."""
         if self.model.weighs:
-            closed = self._silent.closed(now)
+            closed = self._silent.closed(silent)
             self._open = ~closed if closed.any() else None
-        if now.any():
-            self._x = self._silent.released(self._x, now)
-        changes = np.flatnonzero((silent[done:stop] != now).any(axis=1))
-        return done + int(changes[0]) if changes.size else stop
+        if silent.any():
+            self._x = self._silent.released(self._x, silent)
+
+    def _follow_samples(self, rare: bool) -> None:
+        """Let pressures follow their samples where commands are ``rare``; what was weighed before may be wrong."""
+        if rare and not self._rare and self.model.weighs:
+            self._x[self._mass_activity] = LARGEST_ACTIVITY
+        self._rare, self._p[PRESSURE_PSD] = rare, max(self.settings.pressure_psd, DENSITY * rare)
 
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
@@ -377,18 +387,6 @@ class HydraulicObserver:
         row = int(np.argmax(far.any(axis=1)))
         worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
         return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
-
-    def _last(self, y: np.ndarray, there: np.ndarray, refused: dict[tuple[int, int], tuple[float, float]]
-              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Innovation, variance and rejection of the last sample of each channel."""
-        m, nx = len(self.channels), len(self.names)
-        innovation, variance, rejected = np.full(m, nan), y[-1, nx + m:nx + 2 * m].copy(), np.zeros(m, dtype=bool)
-        for k, row in enumerate((len(y) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
-            if (row, k) in refused:
-                (innovation[k], variance[k]), rejected[k] = refused[row, k], True
-            elif there[row, k]:
-                innovation[k], variance[k] = y[row, nx + k], y[row, nx + m + k]
-        return innovation, variance, rejected
 
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""

@@ -4,6 +4,7 @@ segment."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import casadi as ca
@@ -69,3 +70,19 @@ class SegmentResult(NamedTuple):
     weighing: np.ndarray
     outside: bool = False
     rare: tuple[tuple[int, float], ...] = ()
+
+
+def last_samples(innovations: np.ndarray, variances: np.ndarray, there: np.ndarray,
+                 refused: Mapping[tuple[int, int], tuple[float, float]]
+                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Innovation, variance and rejection (ny,) of the last sample of each channel in steps with ``innovations`` and
+    their ``variances`` (n, ny); ``there`` (n, ny): whether there is a sample; ``refused``: those by step and channel
+    that were left out, with both numbers."""
+    m = innovations.shape[1]
+    innovation, variance, rejected = np.full(m, np.nan), variances[-1].copy(), np.zeros(m, dtype=bool)
+    for k, row in enumerate((len(there) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
+        if (row, k) in refused:
+            (innovation[k], variance[k]), rejected[k] = refused[row, k], True
+        elif there[row, k]:
+            innovation[k], variance[k] = innovations[row, k], variances[row, k]
+    return innovation, variance, rejected

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...estimators.held_commands import CLOSED, ONE_WAY, RAMP, SELDOM, WHOLE
+from ...estimators.rare_commands import CLOSED, SELDOM, WHOLE, moves_on
 from ...machine import Machine
 from .channel_series import STEP, Means, Series
 from .force_fit import EVERY, ForceFit
@@ -68,8 +68,7 @@ def seldom_findings(machine: Machine, series: Mapping[str, Series]) -> list[Find
         changes = np.flatnonzero(np.diff(own.values))
         steps, gaps = np.diff(own.values)[changes], np.diff(own.t[changes + 1])
         limit = _limit(machine, valve) or float(np.max(np.abs(own.values)))
-        opened = np.abs(own.values[changes[1:]]) > CLOSED * limit
-        gaps = gaps[opened & (np.abs(steps[1:]) > RAMP * limit) & (steps[1:] * steps[:-1] > 0.0) & (gaps < ONE_WAY)]
+        gaps = gaps[moves_on(own.values[changes[1:]], steps[1:], steps[:-1], gaps, limit)]
         if gaps.size >= FEWEST and (gap := float(np.median(gaps))) > max(SELDOM * usual, WHOLE):
             found[name] = float(np.max(np.abs(steps))) / limit, gap
     if not found:
