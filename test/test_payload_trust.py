@@ -12,7 +12,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.payload.load_change import plain_difference
 from mbse_ros.payload.mass import Mass
-from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Alarm, Drift, Trust
+from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Alarm, Drift, OneWay, Trust
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
@@ -22,11 +22,12 @@ PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
 
 
 def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False, wanders=False,
-              direction=0.0):
+              direction=0.0, one_way=False):
     """Segments of DT; gives for how long, s, the mass did not count."""
     lost = 0
     for _ in range(round(seconds / DT)):
-        trust.take(DT, implausible, alarm, moved, contact, refused, wanders, direction=direction)
+        trust.take(DT, implausible, alarm, moved, contact, refused, wanders, direction=direction,
+                   one_way=one_way)
         lost += trust.lost
     return lost * DT
 
@@ -61,6 +62,29 @@ def test_loads_that_change_are_no_distrust_but_for_too_long():
     assert pass_time(trust, LASTING - 0.1, alarm=True) == 0.0
     assert pass_time(trust, 0.3, alarm=True) > 0.1
     assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
+
+
+def test_a_load_that_is_filled_or_dumped_is_no_distrust_however_long_it_takes():
+    trust = Trust()
+    assert pass_time(trust, 3.0 * LASTING, alarm=True, one_way=True) == 0.0
+    pass_time(trust, LASTING - 0.1, alarm=True)
+    assert pass_time(trust, 0.05, alarm=True, one_way=True) == 0.0 and pass_time(trust, 0.3, alarm=True) > 0.1
+
+
+def goes_one_way(values, half=10.0, changes=True):
+    one_way = OneWay()
+    return [one_way.take(mass(value, half=half), changes) for value in values]
+
+
+def test_masses_that_come_back_by_more_than_their_interval_do_not_go_one_way():
+    assert all(goes_one_way([0.0, 50.0, 45.0, 200.0, 195.0, 205.0])) and all(goes_one_way([200.0, 100.0, 105.0, 0.0]))
+    assert goes_one_way([0.0, 50.0, 39.0]) == [True, True, False] and all(goes_one_way([0.0, 50.0, 41.0]))
+    assert goes_one_way([0.0, 50.0, 25.0, -1.0, 25.0]) == [True, True, False, True, False]
+    assert not any(goes_one_way([0.0, 50.0, 100.0], changes=False))         # an observer in trouble is another thing
+    one_way = OneWay()
+    found = [one_way.take(mass(value, half=10.0), changes) for value, changes in (
+        (0.0, True), (100.0, True), (50.0, True), (50.0, False), (80.0, True), (75.0, True))]
+    assert found == [True, True, False, False, True, True]      # since it began to change
 
 
 def test_an_alarm_at_rest_does_not_last():

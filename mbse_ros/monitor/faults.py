@@ -211,8 +211,8 @@ KINDS = {
         'not trusted yet', 'the masses looked well for too short a time after alarms',
         f'{_WRONG} until they agree for a while of motion',
         'less than {payload.trust.FIRST} s of motion, each time twice as long up to {payload.trust.LONGEST} s, after '
-        'an implausible mass, {payload.trust.LASTING} s of loads that change, or more than {payload.trust.ALARMS} '
-        'alarms', (_MASS,)),
+        'an implausible mass, {payload.trust.LASTING} s of masses that change to and fro, or more than '
+        '{payload.trust.ALARMS} alarms', (_MASS,)),
     Fault.SINGULAR: Kind(
         'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
         'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),

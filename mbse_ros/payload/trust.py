@@ -3,9 +3,9 @@
 
 A sensor in another unit, chambers that are swapped or a stroke that is reversed make masses that contradict each other
 in one motion and agree in the next. So after a mass that was implausible the next ones must agree for a while of motion
-before they count again. So it is after loads that change for longer, or more often, than loads do: each alarm, of
-whatever kind, and each mass that wanders adds to one doubt, which motion without any takes off. A start begins with
-doubt.
+before they count again. So it is after masses that change to and fro for long, or loads that change more often than
+loads do: each alarm, of whatever kind, and each mass that wanders adds to a doubt, which motion without any takes off.
+A start begins with doubt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import copysign, hypot, inf
+from math import copysign, hypot, inf, isfinite
 
 from .mass import Mass
 
@@ -73,6 +73,23 @@ class Drift:
         return self._found
 
 
+class OneWay:
+    """Whether a mass that changes goes one way, as that of a load that is filled or dumped, however long it does; a
+    sensor that is wrong makes it come back."""
+
+    def __init__(self) -> None:
+        self._low, self._high = inf, -inf
+
+    def take(self, mass: Mass, changes: bool) -> bool:
+        """A segment's mass, which ``changes`` or not: whether it does, and is as far up or down as it has been since it
+        began to, but for its interval."""
+        if not changes:
+            self._low, self._high = inf, -inf
+        if isfinite(mass.mass):
+            self._low, self._high = min(self._low, mass.mass), max(self._high, mass.mass)
+        return changes and not min(mass.mass - self._low, self._high - mass.mass) > mass.half_width
+
+
 class Trust:
     """Of one payload estimate, segment by segment."""
 
@@ -108,17 +125,20 @@ class Trust:
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
              refused: bool = False, wanders: bool = False, blind: bool = False, now: Alarm = Alarm('', 0.0),
-             direction: float = 0.0) -> None:
+             direction: float = 0.0, one_way: bool = False) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
         all samples of a sensor were rejected, which no soil explains; ``wanders``: see ``Drift``; ``blind``: alarmed
-        before there was any mass; ``now``: what the alarm would be, if it is one,
-        '' for what the one before has left; ``direction``: in which the mass moves, 1 or -1, 0 if that is unknown."""
+        before there was any mass; ``now``: what the alarm would be, if it is one, '' for what the one before has left;
+        ``direction``: in which the mass moves, 1 or -1, 0 if that is unknown; ``one_way``: see ``OneWay``."""
         motion, soiled = dt if moved else 0.0, self._free <= AFTER_CONTACT
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
         implausible, wanders = implausible and not soil or refused, wanders and not soiled
-        self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
+        if not alarm:
+            self._changing = max(0.0, self._changing - LEAK * motion)
+        elif not one_way:
+            self._changing = min(self._changing + motion, LASTING)
         self._add(motion, alarm or blind, wanders, soiled, direction)
         if blind:
             self._doubt = 2.0 * ALARMS

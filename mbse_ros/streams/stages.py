@@ -23,7 +23,7 @@ from ..payload.gates import too_slow
 from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
-from ..payload.trust import WANDERED, Alarm, Drift, Trust
+from ..payload.trust import WANDERED, Alarm, Drift, OneWay, Trust
 from .channel_monitor import NoiseWatch
 from .elapsed import Elapsed
 from .faint import Faint
@@ -269,7 +269,7 @@ class PayloadStage:
         self._estimator.reset()
         self._exchanged.reset()
         self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ('', NONE)
-        self._trust, self._drift = Trust(), Drift(self._estimator.difference)
+        self._trust, self._drift, self._one_way = Trust(), Drift(self._estimator.difference), OneWay()
         machine = self._estimator.machine
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
@@ -357,7 +357,7 @@ class PayloadStage:
         why = WANDERED if updating else '' if faults == Fault.DOUBTED else why      # the doubt has its own
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          doubted and not (known or hidden), Alarm(why, self._elapsed.total * 1e-9),
-                         self._drift.direction)
+                         self._drift.direction, self._one_way.take(mass, self._change.changing))
         if updating and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, reason_of(Fault.NOT_TRUSTED, self._trust.words), Fault.NOT_TRUSTED
         return verdict
