@@ -312,3 +312,19 @@ def test_for_a_second_after_a_doubt_the_mass_is_held() -> None:
     held = [k for k, p in after.items() if Fault.DOUBTED in p.faults]
     assert held == list(range(1, 100)) and all(after[k].status is PayloadStatus.NO_DATA for k in held)
     assert after[100].status is not PayloadStatus.NO_DATA
+
+
+def test_a_doubt_and_the_load_that_is_unknown_since_are_one_alarm() -> None:
+    """A contact, a second of doubt, half a second in which nothing weighs, and then the load again."""
+    stage, outputs = PayloadStage(crane()), cycle_run('orifice').outputs
+    for k, output in enumerate(outputs[:600]):
+        state, reported = output.state, output.state.weighing.copy()
+        if 300 <= k < 450:
+            reported[:, :2], reported[:, 2] = 0.0, -100.0 * (k == 300)
+        faults = Fault.OUTSIDE_FORCE if k == 300 else state.faults
+        found = stage.process(replace(state, weighing=reported, faults=faults))
+        if k in (299, 599):
+            assert found.status is PayloadStatus.UPDATING
+        if 410 <= k < 450:
+            assert found.status is PayloadStatus.TOO_SLOW
+    assert stage._trust._count == 1
