@@ -82,7 +82,7 @@ class OneWay:
 
     def take(self, mass: Mass, changes: bool) -> bool:
         """A segment's mass, which ``changes`` or not: whether it does, and is as far up or down as it has been since it
-        began to, but for its interval."""
+        began to, to within its half-width."""
         if not changes:
             self._low, self._high = inf, -inf
         if isfinite(mass.mass):
