@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any
@@ -68,6 +68,13 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
     """The end of a message, '; did you mean ...?' with the known word that is most like the value; '' of none."""
     close = get_close_matches(str(value), list(known), 1, 0.6)
     return f'; did you mean {close[0]}?' if close else ''
+
+
+def refuse_options(needs: str, options: Mapping[str, object]) -> None:
+    """Raise SettingError for the first option that is not None, though it applies only to what ``needs`` says."""
+    for option, value in options.items():
+        if value is not None:
+            raise SettingError(option, value, f'no such option here: it is for {needs}')
 
 
 def check_positive(**values: float) -> None:

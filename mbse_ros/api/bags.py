@@ -15,7 +15,7 @@ from ..bags.sensor_series import read_sensors
 from ..bags.sensor_topics import FLOAT64, JOINT_STATE, Sources
 from ..bags.writer import BagWriter, write_frame
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from ..estimators.filters.parts.problem import problem
 from ..machine import Machine
 from ..offline.linkage import TRUTH
@@ -43,8 +43,7 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     item = loaded(machine)
     if isinstance(item, Machine):
         return read_machine(Path(path), item, namespace, loaded_sources(sources))
-    if sources is not None:
-        raise SettingError('sources', str(sources), 'no such option here: it is for a machine')
+    refuse_options('a machine', {'sources': sources})
     chosen = tuple(item.description.mechanical_sensors if sensors is None else sensors)
     return read_mechanism(Path(path), item, chosen)
 

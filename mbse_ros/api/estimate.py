@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded, loaded_sources
 from .results.machine_estimate import MachineEstimate
@@ -41,13 +41,9 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
     """
     item, found = loaded(machine), dict(tuning or {})
     if isinstance(item, Machine):
-        if sensors is not None or step is not None:
-            raise SettingError('sensors' if sensors is not None else 'step', sensors or step,
-                               'no such option here: it is for a mechanism')
+        refuse_options('a mechanism', {'sensors': sensors, 'step': step})
         return of_machine(log, item, found, namespace, backend, sources, every)
-    if sources is not None or every:
-        raise SettingError('every' if every else 'sources', every or str(sources),
-                           'no such option here: it is for a machine')
+    refuse_options('a machine', {'every': every or None, 'sources': sources})
     return of_mechanism(log, item, found, sensors or (), step, namespace, backend)
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..description.load import describe
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from ..machine.find_machine import with_valves
 
@@ -33,9 +33,9 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     of_mechanism = {'coordinates': coordinates, 'independent': independent, 'free': free or None,
                     'backend': None if backend == 'auto' else backend}
     if description.cylinders:
-        _refuse('a mechanism', of_mechanism)
+        refuse_options('a mechanism', of_mechanism)
         return Machine(description if valve is None else with_valves(description, valve))
-    _refuse('a machine', {'valve': valve})
+    refuse_options('a machine', {'valve': valve})
     return Model(description, coordinates, None if independent is None else tuple(independent), free, backend)
 
 
@@ -52,12 +52,6 @@ def model_of(item: Loadable) -> Model:
     """Its mechanism: of a machine, without hydraulics."""
     found = loaded(item)
     return found.model if isinstance(found, Machine) else found
-
-
-def _refuse(needs: str, options: Mapping[str, object]) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise SettingError(option, value, f'no such option here: it is for {needs}')
 
 
 def loaded_sources(name: str | Path | None) -> SourceMap | None:

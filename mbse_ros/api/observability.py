@@ -16,7 +16,11 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
 from ..estimators.observability.information import BLIND
+from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from ..estimators.observability.mass_accuracy import MassAccuracy, mass_accuracy
+from ..estimators.observability.payload_observability import PayloadObservability, payload_observability
 from ..machine import Machine
+from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 from ..report.chart import Curve, Panel
 from ..report.files import read_table
 from ..report.text import number
@@ -29,11 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..estimators.filters.analysis.observability import SampledMotion, StateObservability
-
-from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
-from ..estimators.observability.mass_accuracy import MassAccuracy, mass_accuracy
-from ..estimators.observability.payload_observability import PayloadObservability, payload_observability
-from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 
 FEW = 12        # poses at which the motion is looked at
 START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'

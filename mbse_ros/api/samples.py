@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, did_you_mean
 from .results.result import Result
 from .results.series import ResultSeries
 
@@ -68,11 +68,13 @@ class Samples(Result):
         return [ResultSeries(name, self.channel_units.get(name, ''), column)
                 for name, column in zip(self.names, self.values.T)]
 
-    def columns(self, names: Sequence[str], what: str = 'samples') -> np.ndarray:
+    def columns(self, names: Sequence[str]) -> np.ndarray:
         """Values (k, len(names)) of these channels; raises SettingError for one that is not there."""
-        for name in names:
-            if name not in self.names:
-                raise SettingError(what, name, f'a channel of the samples, which have {", ".join(self.names)}')
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            others = [name for name in self.names if name not in names]
+            raise SettingError('samples', list(self.names), f'the channels {", ".join(names)}; missing: '
+                               + ', '.join(missing) + (did_you_mean(others[0], missing) if others else ''))
         return self.values[:, [self.names.index(name) for name in names]]
 
     @property

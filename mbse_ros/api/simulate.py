@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bags.channels import UNITS
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded
 from .results.motion_estimate import channel_units
@@ -46,11 +46,11 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     """
     item = loaded(model)
     if isinstance(item, Machine):
-        wrong = {'dt': dt != 1e-3, 'scheme': scheme != 'exponential', 'sensors': sensors is not None,
-                 'inputs': inputs is not None, 'options': options is not None, 'noise': noise != 1.0}
-        _refuse('a mechanism', wrong)
+        refuse_options('a mechanism', {
+            'dt': None if dt == 1e-3 else dt, 'scheme': None if scheme == 'exponential' else scheme,
+            'sensors': sensors, 'inputs': inputs, 'options': options, 'noise': None if noise == 1.0 else noise})
         return _machine(item, duration, rate or 100.0, seed, work)
-    _refuse('a machine', work)
+    refuse_options('a machine', work)
     from ..dynamics.motion import simulate as integrate  # here, because it takes its time to import
     motion = integrate(item, 5.0 if duration is None else duration, dt, scheme, inputs=inputs, **(options or {}))
     chosen = tuple(item.description.mechanical_sensors) if sensors is None else tuple(sensors)
@@ -58,12 +58,6 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     if samples is not None and inputs is not None:
         samples = _with_inputs(item, motion, samples)
     return MotionSimulation(item, motion, samples)
-
-
-def _refuse(needs: str, given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not False:
-            raise SettingError(option, value, f'no such option here: it is for {needs}')
 
 
 def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:

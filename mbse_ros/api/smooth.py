@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
 from .load import Loadable, loaded
@@ -105,9 +105,7 @@ def smooth(log: Log, machine: Loadable, *, lag: float | None = None, tuning: Tun
         raise SettingError('lag', lag, 'a positive number, s')
     item, found = loaded(machine), dict(tuning or {})
     if isinstance(item, Machine):
-        if sensors is not None or step is not None:
-            raise SettingError('sensors' if sensors is not None else 'step', sensors or step,
-                               'no such option here: it is for a mechanism')
+        refuse_options('a mechanism', {'sensors': sensors, 'step': step})
         return _machine(log, item, found, lag, namespace, backend)
     from ..offline.linkage import linkage_settings
     from ..offline.smooth_linkage import check_filter, smooth_linkage_log

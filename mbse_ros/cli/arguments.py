@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BagError, SettingError
+from ..errors import refuse_options as refuse
 
 if TYPE_CHECKING:
     from ..description.model import MechanismDescription
@@ -88,10 +89,8 @@ def whole_numbers(option: str, text: str) -> list[int]:
 
 
 def refuse_options(needs: str, options: Mapping[str, object]) -> None:
-    """Raise SettingError for the first option that was given, though it applies only to what ``needs`` says."""
-    for option, value in options.items():
-        if value is not None:
-            raise SettingError(f'--{option}', str(value), f'no such option here: it is for {needs}')
+    """The same as ``errors.refuse_options``, of options by their names without dashes."""
+    refuse(needs, {f'--{option}': None if value is None else str(value) for option, value in options.items()})
 
 
 def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> str:

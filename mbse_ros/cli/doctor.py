@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from ..doctor.checks import FAILS, OK, WARNING, Check, examined
-from ..errors import MbseError, SettingError
+from ..errors import MbseError, refuse_options
 from .arguments import Json
 
 LISTEN = 3.0        # s
@@ -38,9 +38,8 @@ def doctor(
     Packages, compiler, disks, real-time limits, clock, ROS 2 and DDS, a machine's file and its topics: a line each.
     Exit status 1 where something fails.
     """
-    for option, value in {'--topics': topics, '--namespace': namespace, '--sources': sources}.items():
-        if machine is None and value is not None:
-            raise SettingError(option, value, 'no such option here: it is for --machine NAME')
+    if machine is None:
+        refuse_options('--machine NAME', {'--topics': topics, '--namespace': namespace, '--sources': sources})
     checks = []
     for check in look(machine, namespace, LISTEN if topics is None else topics, sources):
         checks.append(check)

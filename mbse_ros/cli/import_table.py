@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Sources, Valve, sources_of
+from .arguments import Sources, Valve, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ..bags.table import ImportedTable
@@ -34,9 +34,7 @@ def import_command(
     if (map_ is None) == (machine is None):
         raise SettingError('--map', map_ and str(map_), '--map for a table, or --machine (and --sources) for a bag')
     if map_ is not None:
-        for option, value in {'sources': sources, 'valve': valve, 'namespace': namespace}.items():
-            if value is not None:
-                raise SettingError(f'--{option}', value, 'no such option here: it is for a bag, with --machine')
+        refuse_options('a bag, with --machine', {'sources': sources, 'valve': valve, 'namespace': namespace})
         _import_table(table, map_, output, storage)
     else:
         _import_bag(table, str(machine), valve, sources, namespace, output, storage)

@@ -65,8 +65,7 @@ def check_request(request: ObservabilityRequest) -> None:
     """Raises SettingError."""
     from ..api.observability import STEP, TRAJECTORIES
     from ..estimators.filters.parts.linearised import MODELS
-    if (request.model or MODELS[0]) not in MODELS:
-        raise SettingError('--model', request.model, 'one of ' + ', '.join(MODELS))
+    check_choice('--model', request.model or MODELS[0], MODELS)
     if request.trajectory not in TRAJECTORIES and not Path(request.trajectory).is_file():
         raise SettingError('--trajectory', request.trajectory, 'free, rest, or the CSV file of a motion')
     if not (math.isfinite(request.duration) and 2 * STEP <= request.window <= request.duration <= 1000.0):
