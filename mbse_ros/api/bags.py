@@ -12,7 +12,8 @@ import numpy as np
 from ..bags.channels import UNITS
 from ..bags.messages import header
 from ..bags.sensor_series import read_sensors
-from ..bags.sensor_topics import FLOAT64, JOINT_STATE, Sources
+from ..bags.sensor_topics import FLOAT64, Sources
+from ..bags.topics import JOINT_STATE
 from ..bags.writer import BagWriter, write_frame
 from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options

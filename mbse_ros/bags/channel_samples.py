@@ -9,14 +9,13 @@ from math import nan
 from typing import Any, NamedTuple
 
 from ..errors import SampleError
-from .channels import COMMANDS, IMU_FIELDS, SENSORS, ChannelName, parse_channel
+from .channels import COMMANDS, IMU_FIELDS, NOT_THERE, SENSORS, ChannelName, parse_channel
 from .messages import checked_stamp, stamp_of
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 
 Refuse = Callable[[SampleError], None]
 MANY = 32       # unknown names of one message that are reported: a message may hold a million
 _PLURAL = {'position': 'positions', 'velocity': 'velocities'}
-NOT_THERE = (-1.0, *[0.0] * 8)      # a covariance: the message's way to say that the field is not measured
 Fields = dict[str, dict[str, str]]  # of a message: field -> name or axis -> channel
 
 

@@ -18,6 +18,7 @@ UNITS = {'position': ('m', 'rad'), 'velocity': ('m/s', 'rad/s'), 'pressure': ('P
 EXAMPLES = {'position': 'position/lift', 'velocity': 'velocity/lift', 'pressure': 'pressure/lift_rod',
             'gyro': 'gyro/boom.z', 'accelerometer': 'accelerometer/boom.x', 'command': 'command/lift_valve'}
 IMU_FIELDS = {'gyro': 'angular_velocity', 'accelerometer': 'linear_acceleration'}
+NOT_THERE = (-1.0, *[0.0] * 8)      # a covariance: the message's way to say that the field is not measured
 COMMANDS = ('command',)
 SENSORS = tuple(kind for kind in UNITS if kind not in COMMANDS)
 _USUAL_AXIS = {'gyro': 'z', 'accelerometer': 'x'}

@@ -17,13 +17,13 @@ from typing import Any
 
 from ..description.model import MechanismDescription, Sensor
 from ..errors import check_choice
+from .channels import IMU_FIELDS, NOT_THERE
+from .topics import IMU, JOINT_STATE
 
 JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
-JOINT_STATE, IMU, FLOAT64 = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64'
+FLOAT64 = 'std_msgs/msg/Float64'
 FIELD = {'encoder': 'position', 'inclinometer': 'position', 'distance': 'position', 'rate': 'velocity',
          'gyro': 'velocity', 'force': 'effort'}
-NO_ORIENTATION = (-1.0, *[0.0] * 8)      # a covariance: the message's way to say so
-INERTIAL = {'gyro': 'angular_velocity', 'accelerometer': 'linear_acceleration'}
 
 
 class Sources:
@@ -48,16 +48,16 @@ class Sources:
             self._add(description.sensors[name], own, description.dimension, name in unstamped)
 
     def _add(self, sensor: Sensor, channels: Sequence[str], dimension: int, unstamped: bool) -> None:
-        if unstamped or sensor.kind not in FIELD and sensor.kind not in INERTIAL:
+        if unstamped or sensor.kind not in FIELD and sensor.kind not in IMU_FIELDS:
             self.values |= {f'sensors/value/{channel.replace(".", "/")}': channel for channel in channels}
             return
         if sensor.kind in FIELD and len(channels) == 1:
             for name in filter(None, (sensor.name, sensor.coordinate)):
                 self.joints.setdefault((FIELD[sensor.kind], name), channels[0])
-        if sensor.kind in INERTIAL:
+        if sensor.kind in IMU_FIELDS:
             plane = sensor.kind == 'gyro' and dimension == 2
             components = 'z' if plane else 'xyz'
-            self.imus[f'sensors/imu/{sensor.name}'] = INERTIAL[sensor.kind], tuple(zip(components, channels))
+            self.imus[f'sensors/imu/{sensor.name}'] = IMU_FIELDS[sensor.kind], tuple(zip(components, channels))
 
     @property
     def topics(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Sources:
     def spread(self, samples: Mapping[str, float]) -> dict[str, dict[str, Any]]:
         """Messages by topic as nested mappings, without headers, that carry these samples: the way back."""
         messages: dict[str, dict[str, Any]] = {
-            topic: {'orientation_covariance': NO_ORIENTATION, field: {
+            topic: {'orientation_covariance': NOT_THERE, field: {
                 component: samples[channel] for component, channel in places}}
             for topic, (field, places) in self.imus.items()}
         taken = {channel for _, places in self.imus.values() for _, channel in places}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..description.model import fingerprint
 from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
-from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
+from .channels import COMMANDS, IMU_FIELDS, NOT_THERE, UNITS, parse_channel
 from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
 from .storage.disk_room import LEAST_FREE, free_bytes, megabytes
 from .storage.storage_writer import STORAGES, Contents, TopicInfo
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..streams.pipeline import Output
 
 LOOK_SECONDS, LOOK_BYTES = 1.0, 1 << 20     # between two looks at the disk: the first that is over
-_UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
+_UNKNOWN = [0.0] * 9      # covariance of an Imu
 
 
 class BagWriter:
@@ -207,11 +207,11 @@ class BagWriter:
 
         What is None is not measured: its covariance begins with -1, as that of the orientation.
         """
-        message: dict[str, Any] = {'header': self._header(stamp_ns), 'orientation_covariance': _NOT_THERE}
+        message: dict[str, Any] = {'header': self._header(stamp_ns), 'orientation_covariance': NOT_THERE}
         for kind, given in (('gyro', gyro), ('accelerometer', accelerometer)):
             field = IMU_FIELDS[kind]
             message[field] = {'x': math.nan, 'y': math.nan, 'z': math.nan, **(given or {})}
-            message[f'{field}_covariance'] = _UNKNOWN if given else _NOT_THERE
+            message[f'{field}_covariance'] = _UNKNOWN if given else NOT_THERE
         self.write(f'{self.topics.imu}/{sensor}', IMU, stamp_ns, message)
 
     def write_pressure(self, stamp_ns: int, volume: str, pressure: float) -> None:

@@ -14,14 +14,13 @@ from ...description.model import MechanismDescription
 from ...dynamics.model import Model
 from ...errors import MbseError
 from .result import Result
-from .series import ResultSeries
+from .series import RATES, ResultSeries
 
 if TYPE_CHECKING:
     from ...offline.linkage import LinkageLog
     from ...offline.smooth_linkage import SmoothedLog
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}
-RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
 
 

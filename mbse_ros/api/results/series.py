@@ -12,9 +12,9 @@ import numpy as np
 from ...description.coordinate_units import measured_unit, unit_of
 from ...machine import Machine
 from ...machine.channels import Channel
+from ...payload.mass import NORMAL
 from ...report.chart import COLORS, PALETTE, Band, Curve, Panel
 
-NORMAL = 1.959964       # 95 % quantile, two sides
 Known = Mapping[str, tuple[np.ndarray, np.ndarray]]
 OTHERS = {'pressure': 'Pa', 'supply': 'Pa', 'spool': 'V', 'flow': 'm^3/s', 'inclination': 'rad', 'payload': 'kg',
           'moment': 'kg m', 'command': 'V', 'swing_rate': '1/s'}

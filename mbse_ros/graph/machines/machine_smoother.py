@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...machine import Machine
+from ...payload.mass import NORMAL
 from ..factors.machine_factors import MPA, MachineKinds, machine_kinds
 from ..solvers.batch_solver import Solution, solve_soft
 from ..solvers.marginals import marginals
@@ -18,7 +19,6 @@ from .machine_log import MachineLog
 from .machine_motion import along, moving, trusted_motion
 from .machine_settings import MachineGraphSettings
 
-NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
 ROUGH = 3.0         # standard deviations: a jerk so large says that the motion is rougher than the settings
