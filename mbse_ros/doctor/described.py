@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..description.coordinate_units import shown, unit_of
+from ..description.coordinate_units import measured_unit, shown, unit_of
 from ..description.tables import Section, TableRow, show
 from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
@@ -22,7 +22,6 @@ from ..machine.reach import BEYOND, Reach, misfits
 from ..sources.machine import for_machine, section_of
 from ..sources.path import path_text
 
-_UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
 _LONGEST = 40          # coordinates of the start that are listed
@@ -130,9 +129,7 @@ def weighing_section(machine: Machine) -> Section:
 
 def _noise(machine: Machine, channel: Channel) -> str:
     sensor = channel.sensor
-    unit = _UNITS.get(channel.kind) or (unit_of(machine.description, sensor.coordinate) if sensor.coordinate else
-                                        'm' if sensor.kind == 'distance' else 'rad')
-    return f'1 sigma {show(float(f"{sensor.noise:.3g}"), unit + "/s" * (channel.kind == "velocity"))}'
+    return f'1 sigma {show(float(f"{sensor.noise:.3g}"), measured_unit(machine.description, sensor.name))}'
 
 
 def _moved(machine: Machine, moved: dict[str, tuple[float, float]]) -> Iterable[str]:
