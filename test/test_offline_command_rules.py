@@ -105,7 +105,7 @@ def seldom(command: Series, sensors: float = 0.01) -> bool:
 
 
 @pytest.mark.parametrize('inside, outside', [
-    (seldom(ramps(0.026, 1.5, 6)), seldom(ramps(0.024, 1.5, 6))),                   # 25 ms
+    (seldom(ramps(0.026, 1.5, 6), 0.005), seldom(ramps(0.024, 1.5, 6), 0.005)),     # 25 ms
     (seldom(ramps(0.1, 1.5, 6), 0.039), seldom(ramps(0.1, 1.5, 6), 0.041)),         # 2.5 times the sensors' interval
     (seldom(ramps(0.05, 1.01, 6)), seldom(ramps(0.05, 0.99, 6))),                   # 10 % of the limit
     (seldom(ramps(0.49, 1.5, 4)), seldom(ramps(0.51, 1.5, 4))),                     # half a second: it is switched

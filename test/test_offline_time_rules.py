@@ -258,19 +258,26 @@ def test_the_clock_of_the_commands_is_another(name: str, by: float) -> None:
     assert found.kind == 'clock' and set(found.channels) == set(machine_of(name).commands)
 
 
-@pytest.mark.parametrize('command', ('rate', 'offset'))
-def test_rare_or_late_commands_are_not_blamed_on_sensors_or_the_file(command: str, monkeypatch: pytest.MonkeyPatch
-                                                                     ) -> None:
-    """Commands at 5 Hz made an excavator's oil_bulk_modulus the most likely culprit."""
+@pytest.mark.parametrize('kind, channel, excused', [
+    ('rate', 'command/lift_valve', True), ('offset', 'command/lift_valve', True),
+    ('range', 'command/lift_valve', False), ('rate', 'position/lift', False)])
+def test_rare_or_late_commands_are_not_blamed_on_sensors_or_the_file(
+        kind: str, channel: str, excused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands at 5 Hz made an excavator's oil_bulk_modulus the most likely culprit; one in another unit, or a sensor,
+    excuses nothing."""
     log, pipeline, tracker = log_of(CRANE), Pipeline(machine_of(CRANE), segment=0.1), Tracker(False)
     for output in (*(output for sample in log for output in pipeline.add(*sample)), *pipeline.flush()):
         tracker.add(output)
-    own = Finding(command, ('command/lift_valve',), 'seen', 'remedy')
+    own, blames = Finding(kind, (channel,), 'seen', 'remedy'), ('fit_lines', 'implausible_lines')
     monkeypatch.setattr('mbse_ros.offline.checks.log_verdict.judged', lambda *_: Verdict((own,)))
-    for blames in ('fit_lines', 'implausible_lines'):
-        monkeypatch.setattr(f'mbse_ros.offline.checks.log_verdict.{blames}', lambda *_, what=blames, **__: [what])
+    for name in blames:
+        monkeypatch.setattr(f'mbse_ros.offline.checks.log_verdict.{name}', lambda *_, what=name, **__: [what])
     found = log_verdict(LogSamples.of(log), tracker.track(), pipeline)
-    assert found.doubts == (own.line,) and 'fit_lines' not in found.lines and own.line in found.lines
+    assert found.doubts == ((own.line,) if excused else (own.line,) * (kind == 'range') + blames)
+    assert own.line in found.lines and all((name in found.lines) is not excused for name in blames)
+    for name in blames:
+        monkeypatch.setattr(f'mbse_ros.offline.checks.log_verdict.{name}', lambda *_, **__: [])
+    assert log_verdict(LogSamples.of(log), tracker.track(), pipeline).doubts == (own.line,) * (kind != 'rate')
 
 
 def test_commands_whose_stamps_are_late() -> None:

@@ -26,7 +26,9 @@ from .unweighed import payload_stage
 class Merger:
     """Joins segments that follow each other on one grid until they last ``duration_ns``.
 
-    The states at all steps stay what they are, bit for bit; there are fewer covariances, innovations and masses.
+    The states at all steps stay what they are, bit for bit; there are fewer covariances, innovations and masses. Of
+    samples that are 15 ms and more apart, which are taken in parts, the errors of the lines between them are those of
+    the whole joined segment: at 20 Hz, positions differ by up to 0.1 mm.
     A restart, a hole, another step or another sharing of samples begins a new one; a segment in which a sample is
     missing stays alone, since it is judged as a whole.
     """

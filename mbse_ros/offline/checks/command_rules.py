@@ -67,7 +67,7 @@ def seldom_findings(machine: Machine, series: Mapping[str, Series]) -> list[Find
             continue
         changes = np.flatnonzero(np.diff(own.values))
         steps, gaps = np.diff(own.values)[changes], np.diff(own.t[changes + 1])
-        limit = _limit(machine, valve) or float(np.max(np.abs(own.values)))
+        limit = _limit(machine, valve)
         gaps = gaps[moves_on(own.values[changes[1:]], steps[1:], steps[:-1], gaps, limit)]
         if gaps.size >= FEWEST and (gap := float(np.median(gaps))) > max(SELDOM * usual, WHOLE):
             found[name] = float(np.max(np.abs(steps))) / limit, gap

@@ -45,12 +45,12 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
     commands = [finding.line for finding in findings if finding.kind in ('rate', 'offset') and all(
         name.startswith('command/') for name in finding.channels)]      # nor then
     doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, single=False))
-    harm = commands if doubted or unfit else []
-    doubted, unfit, clocks = ([], [], True) if commands else (doubted, unfit, clocks)
+    blamed = [*unfit, *doubted]
     lines = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
-             *state_lines(track), *([] if clocks else fit_lines(track)), *doubted, *mass_lines(track, machine),
-             *(finding.line for finding in findings), *verdict.notes]
-    doubts = *(finding.line for finding in findings if finding.kind not in COPES), *harm, *unfit, *doubted
+             *state_lines(track), *([] if clocks or commands else [*fit_lines(track), *doubted]),
+             *mass_lines(track, machine), *(finding.line for finding in findings), *verdict.notes]
+    doubts = (*(finding.line for finding in findings if finding.kind not in COPES),
+              *(commands if commands and blamed else blamed))
     return LogVerdict(tuple(lines), tuple(dict.fromkeys(doubts)))
 
 
