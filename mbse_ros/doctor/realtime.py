@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..bags.storage.disk_room import megabytes
+from ..workers import processors
 from .checks import OK, WARNING, Check
 
 CPUS = Path('/sys/devices/system/cpu')
@@ -65,7 +66,7 @@ def governor_check(folder: Path = CPUS) -> Check:
 
 def processor_check(count: int | None = None, load: float | None = None) -> Check:
     """Processors that this process may use, and how many programs want them (mean of the last minute)."""
-    count = _processors() if count is None else count
+    count = processors() if count is None else count
     load = os.getloadavg()[0] if load is None else load
     text = f'{count} CPU{"s" * (count != 1)}, load {load:.2f}'
     if load > count:
@@ -82,10 +83,6 @@ def has_capability(bit: int, status: Path = STATUS) -> bool:
         return bool(int(words['CapEff'], 16) >> bit & 1)
     except (OSError, KeyError, ValueError):
         return False
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
 def _words(limit: int) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..description.load import known_machines, load_mechanism
 from ..description.model import MechanismDescription
+from ..description.sections.load_hydraulics import VALVE_KINDS
 from ..errors import DescriptionError, check_choice, did_you_mean
 from .machine import Machine
 
-VALVE_KINDS = ('orifice', 'compensated', 'unknown')
 MODELLED = VALVE_KINDS[:2]
 NEEDED = ('nominal_flow', 'nominal_pressure', 'nominal_command', 'command_limit', 'time_constant', 'laminar_pressure',
           'ports.pump', 'ports.tank')       # of a valve whose flow is modelled

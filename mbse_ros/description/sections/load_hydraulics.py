@@ -17,7 +17,7 @@ _MODULUS = ValueKind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': ValueKind('Pa', 1e3),
             'nominal_command': positive('V'),
             'command_limit': positive('V'), 'time_constant': positive('s'), 'laminar_pressure': positive('Pa')}
-_KINDS = ('orifice', 'compensated', 'unknown')
+VALVE_KINDS = ('orifice', 'compensated', 'unknown')
 _MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
 MOST = 8        # cylinders side by side
 NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
@@ -66,7 +66,7 @@ def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str
 def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar],
            volumes: dict[str, Volume]) -> Valve:
     parts = entry.mapping(['kind', 'ports'], _MORE)
-    kind = parts['kind'].choice(_KINDS, 'a kind of valve')
+    kind = parts['kind'].choice(VALVE_KINDS, 'a kind of valve')
     described = kind != 'unknown'
     parts = entry.mapping(['kind', 'ports', *(_ORIFICE if described else ())], _MORE)
     ports = parts['ports'].mapping(['a', 'b', *(('pump', 'tank') if described else ())], ['pump', 'tank'])

@@ -8,6 +8,7 @@ is iterated."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import casadi as ca
 
@@ -85,6 +86,17 @@ def euler_step(problem: Problem) -> ca.Function:
     return ca.Function('euler_step', [x, P, density, u, t, dt, p], [ahead, carried(n, g)(T, P_z)], {'cse': True})
 
 
+def prediction(problem: Problem) -> Callable[[Parts, Parts, Parts], Parts]:
+    """The prediction of both filters: an ``euler_step``."""
+    step, n = euler_step(problem), problem.n
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, P = step(state['x'], state['P'], tuning['acceleration'], given['u'], given['t'], tuning['dt'], tuning['p'])
+        return {'x': x, 'P': P, 'q': x[:n]}
+
+    return predict
+
+
 def carried(n: int, g: int) -> ca.Function:
     """``(T, P_z) -> T P_z T'`` (2n, 2n): the covariance of all along the constraints, which no rounding makes
     indefinite."""
@@ -146,13 +158,9 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     """
     check_positive(alpha=alpha, beta=beta, passes=passes, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
-    step, sense, finish, along = euler_step(problem), sensed(problem), closed(problem), tangents(problem)
+    sense, finish, along = sensed(problem), closed(problem), tangents(problem)
     update, take, own = correction(2 * g, problem.angular), taken(2 * n, problem.angular), loose(problem, slack)
     impose = smoothly(problem, [alpha * math.exp(-beta * i) for i in range(int(passes))])
-
-    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, P = step(state['x'], state['P'], tuning['acceleration'], given['u'], given['t'], tuning['dt'], tuning['p'])
-        return {'x': x, 'P': P, 'q': x[:n]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, P, u, t, p = state['x'], state['P'], given['u'], given['t'], tuning['p']
@@ -164,8 +172,8 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
         x, P, qdd = finish(impose(x, P, t, p), P_z, u, t, p)
         return estimates(problem, x, P, qdd, *found)
 
-    return build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
-                        made=PenaltyFilter)
+    return build_filter('SCKF', problem, 2 * n, {'acceleration': g}, prediction(problem), correct,
+                        scalar=False, made=PenaltyFilter)
 
 
 def loose(problem: Problem, slack: float) -> ca.DM:
@@ -242,13 +250,9 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
     check_positive(iterations=iterations, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
     others = [i for i in range(2 * n) if i not in places]
-    step, sense, near, finish = euler_step(problem), sensed(problem), consistent(problem), closed(problem, 1)
+    sense, near, finish = sensed(problem), consistent(problem), closed(problem, 1)
     update, settle = correction(2 * g, problem.angular), correction(2 * g, (False,) * len(others))
     variance = ca.DM.ones(len(others)) * slack ** 2
-
-    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, P = step(state['x'], state['P'], tuning['acceleration'], given['u'], given['t'], tuning['dt'], tuning['p'])
-        return {'x': x, 'P': P, 'q': x[:n]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, p, prior, P = given['u'], given['t'], tuning['p'], state['x'], state['P'][places, places]
@@ -265,5 +269,5 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
         x, P, qdd = finish(near(x, point, t, p)[0], P_z, u, t, p)
         return estimates(problem, x, P, qdd, *found)
 
-    return build_filter('DIEKFpm', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
-                        made=PenaltyFilter)
+    return build_filter('DIEKFpm', problem, 2 * n, {'acceleration': g}, prediction(problem), correct,
+                        scalar=False, made=PenaltyFilter)
