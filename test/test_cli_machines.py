@@ -177,8 +177,11 @@ def test_filters_of_mechanisms_know_no_pressures(tmp_path):
     assert 'swing_angle, boom_stroke' in line and 'mbse estimate BAG --machine zx200' in line
     with BagWriter(tmp_path / 'bag') as writer:
         writer.write('/x', 'std_msgs/msg/Float64', 1, {'data': 1.0})
-    done = mbse('estimate', tmp_path / 'bag', '--mechanism', 'patu655_lift')
-    assert done.status == 2 and done.err.startswith('note: lift_piston, lift_rod not used: filters of a mechanism know')
+    for command in ('estimate', 'smooth'):
+        words = command, tmp_path / 'bag', '--mechanism', 'patu655_lift'
+        done = mbse(*words)
+        assert done.status == 2 and done.err.startswith('note: lift_piston, lift_rod not used: filters of a mechanism')
+        assert 'expected sensors of the motion' in refused(*words, '--sensors', 'lift_piston')
 
 
 def linkage(tmp_path, link, limits='limits: [-0.622 rad, 2.372 rad]'):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..offline.smooth_linkage import SmoothedLog
     from ..offline.smooth_machine import SmoothedBag
     from ..sources.map import SourceMap
+    from ..streams.linkage import LinkageSettings
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
@@ -108,6 +109,20 @@ def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> s
         return ''
     return (f'{", ".join(others)} not used: filters of a mechanism know neither hydraulics nor base (mbse estimate BAG '
             f'--machine {description.name} does)')
+
+
+def log_of_mechanism(bag: Path, name: str, settings: LinkageSettings, sensors: Sequence[str], step: float | None,
+                     namespace: str | None, backend: str) -> LinkageLog:
+    """The log of a mechanism through a filter, with a note on sensors that filters do not know."""
+    from ..description.load import load_mechanism  # here, as they take their time to import
+    from ..dynamics.model import load_model
+    from ..offline.linkage import estimate_linkage_bag
+    description = load_mechanism(name)
+    note = check_sensors(description, sensors)
+    if note:
+        typer.echo(f'note: {note}', err=True)
+    return estimate_linkage_bag(bag, load_model(description, backend=backend), settings, sensors, step, namespace,
+                                backend)
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,16 +21,13 @@ from .arguments import (
     Sources,
     Valve,
     check_outputs,
-    check_sensors,
     hand_over,
+    log_of_mechanism,
     machine_name,
     names_of,
     refuse_options,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from ..offline.linkage import LinkageLog
 
 
 def estimate(
@@ -66,8 +62,9 @@ def estimate(
         refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources,
                                      'every': every or None})
         check_outputs(output, json_)
-        words = [f'linkage.estimator={estimator or "errorEKF_FE"}', *(set_ or [])]
-        found = _of_mechanism(bag, mechanism, words, names, step, namespace, backend)
+        from ..offline.linkage import linkage_settings
+        settings = linkage_settings([f'linkage.estimator={estimator or "errorEKF_FE"}', *(set_ or [])])
+        found = log_of_mechanism(bag, mechanism, settings, names, step, namespace, backend)
         hand_over(found, json_, full, output, found.write)
         return
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
@@ -87,18 +84,3 @@ def estimate(
         run = report_run(estimated, f'Estimate from {bag.resolve().name}', facts)
         typer.echo(f'report: {write_report(run, report)}')
     hand_over(estimated, json_, full)
-
-
-def _of_mechanism(bag: Path, name: str, words: Sequence[str], sensors: Sequence[str], step: float | None,
-                  namespace: str | None, backend: str) -> LinkageLog:
-    """The log of a mechanism through a filter."""
-    from ..description.load import load_mechanism
-    from ..dynamics.model import load_model
-    from ..offline.linkage import estimate_linkage_bag, linkage_settings
-    settings = linkage_settings(words)
-    description = load_mechanism(name)
-    note = check_sensors(description, sensors)
-    if note:
-        typer.echo(f'note: {note}', err=True)
-    return estimate_linkage_bag(bag, load_model(description, backend=backend), settings, sensors, step, namespace,
-                                backend)

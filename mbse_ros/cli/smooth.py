@@ -23,6 +23,7 @@ from .arguments import (
     Valve,
     check_outputs,
     hand_over,
+    log_of_mechanism,
     machine_name,
     names_of,
     refuse_options,
@@ -69,13 +70,11 @@ def smooth(
     check_outputs(output, json_)
     found: SmoothedLog | SmoothedBag
     if mechanism is not None:
-        from ..dynamics.model import load_model
-        from ..offline.linkage import estimate_linkage_bag, linkage_settings
+        from ..offline.linkage import linkage_settings
         from ..offline.smooth_linkage import check_filter, smooth_linkage_log
         settings = linkage_settings(set_ or [])
         check_filter(settings)
-        log = estimate_linkage_bag(bag, load_model(mechanism, backend=backend), settings, names, step, namespace,
-                                   backend)
+        log = log_of_mechanism(bag, mechanism, settings, names, step, namespace, backend)
         found = smooth_linkage_log(log, settings, lag, backend, str(bag))
     else:
         from ..graph.machines.machine_settings import MachineGraphSettings
