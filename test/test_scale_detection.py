@@ -140,11 +140,14 @@ def test_without_information_all_is_common() -> None:
 
 
 def test_a_load_that_falls_at_the_end_of_a_log_is_not_carried_any_more() -> None:
-    """The log ends before a new mass is known: most of the load is surely gone, or it may still hang there."""
+    """The log ends before a new mass is known: most of the load is surely gone, or it may still hang there. One that
+    was never carried far is put back."""
     readings = list(Shift([Bucket(1000.0)]).readings())
     full = [reading for reading in readings if reading.mass > 900.0][-1]
-    for stddev, status in ((150.0, WEIGHED), (600.0, CARRIED)):
-        detector = Detector(NAMES, SPAN)
+    everywhere = ScaleSettings(dump_radius=20.0, least_travel=20.0)
+    for stddev, status, settings in ((150.0, WEIGHED, ScaleSettings()), (150.0, PUT_BACK, everywhere),
+                                     (600.0, CARRIED, everywhere)):
+        detector = Detector(NAMES, SPAN, settings)
         for reading in readings:
             if reading.stamp_ns <= full.stamp_ns:
                 detector.process(reading)

@@ -14,11 +14,13 @@ from scale_support import excavator, scale, weighed
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.book import Book, Tally
+from mbse_ros.scale.detection import Detector
+from mbse_ros.scale.live import live
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, UNDO, ZERO, Record, mass_data
 from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import MemoryJournal, followed_numbers
-from mbse_ros.scale.table import total_text
+from mbse_ros.scale.table import place_text, total_text
 from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from studies.shifts import START_NS, Bucket, Shift, payload_of
@@ -326,6 +328,10 @@ def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_fault() -> Non
     assert not other.known and other.trusted
 
 
+def test_a_swing_beside_zero_has_no_minus() -> None:
+    assert [place_text({'swing': angle}) for angle in (-0.001, 0.001, -0.5)] == ['0 deg', '0 deg', '-29 deg']
+
+
 def test_the_numbers_are_those_that_the_observer_reports_by() -> None:
     from mbse_ros.payload.estimator import PayloadEstimator
     from mbse_ros.payload.payload_settings import PayloadSettings
@@ -347,8 +353,13 @@ def test_the_total_is_of_loads_that_are_trusted_and_the_others_stand_beside_it()
     assert book.all.mass == UncertainMass(1000.0, sqrt(18.0), {'friction': 8.0})
     assert book.all.doubted == UncertainMass(900.0, 3.0, {'friction': 4.0})
     assert (book.filling.remaining, book.filling.reached) == (-400.0, True)
+    book.filling.target = 1900.0
+    assert (book.filling.remaining, book.filling.reached) == (0.0, True)
     assert total_text(book.all) == ('2 loads, total 1000.0 (982.3 to 1017.7) kg; 1 load not trusted and not in the '
                                     'total: 900.0 (890.2 to 909.8) kg')
+    payload = PayloadEstimate(1, 0, 900.0, 10.0, 880.0, 920.0, 900.0, 900.0, 1, PayloadStatus.UPDATING, '')
+    shown = live(payload, Detector(('friction',), 2500.0), book, 5.0, None)
+    assert (shown.loads, shown.total, shown.untrusted, shown.untrusted_total) == (3, 1000.0, 1, 900.0)
     values = book.trucks['truck 1'].values
     assert (values['loads'], values['total'], values['untrusted'], values['untrusted_total']) == (3, 1000.0, 1, 900.0)
     assert values['untrusted_interval'] == pytest.approx([890.2, 909.8], abs=0.01)

@@ -271,8 +271,8 @@ def strip_definitions(bag):
       'did you mean head_bar?']),
     ('[joints=boom]', '[joints=bom]', ["got 'degrees[joints=bom]'", 'turret, boom, stick, shovel; did you mean boom?']),
     ('degrees[2]', 'degrees[7]', ["got 'degrees[7]'", '4 elements']),
-    ("joints=boom]', ", "joints=boom]', variance: 'degrees[joints=bom]', ",
-     ["position/boom_joint.variance: got 'degrees[joints=bom]'", 'shovel; did you mean boom?']),
+    ("joints=boom]', ", "joints=boom]', variance: 'degrees[joints=stik]', ",
+     ["position/boom_joint.variance: got 'degrees[joints=stik]'", 'shovel; did you mean stick?']),
     ("joints=boom]', ", "joints=boom]', require: {'joints[7]': x}, ",
      ["position/boom_joint.require: got 'joints[7]'", 'has: 4 elements']),
     ('stamp: when', 'stamp: header', ['channels.position/swing_joint.stamp', 'when (nested in rig_msgs/msg/Angles) or '

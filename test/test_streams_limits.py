@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from machine_variants import variant
 
+from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.streams.limits import Limits, StateBounds
 
@@ -56,6 +57,13 @@ def test_one_state(entry: str, value: float, said: str) -> None:
     assert bool(wide) is (bool(said) and entry == 'position/lift')
     vague = bounds.broken(mean * (entry != 'position/lift'), np.array([1.0, 0, 0, 0, 0]))
     assert 'not known to 0.054' in vague[0] and vague[1] is Fault.VAGUE or said
+
+
+def test_a_swing_that_is_too_fast_has_the_unit_of_an_angle() -> None:
+    machine = load_machine('zx200')
+    names = tuple(f'{kind}/swing_joint' for kind in ('position', 'velocity', 'acceleration'))
+    said, fault = StateBounds(machine, names).broken(np.array([0.0, 1e3, 0.0]), np.array([1e-8, 1e-4, 1.0]))
+    assert said.startswith('swing_joint at 1e+03 rad/s, far faster') and fault is Fault.OUT_OF_RANGE
 
 
 def test_a_jump_far_outside_has_one_reason_and_is_forgotten() -> None:
