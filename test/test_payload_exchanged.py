@@ -96,7 +96,7 @@ def test_masses_that_contradict_each_other_up_and_down_are_no_load():
     assert judged(-50.0, -50.0) == [] and judged(-50.0, -50.0, -50.0) == LIFT      # no load explains it
 
 
-def touched(*windows, before=1.2):
+def touched(*windows, before=1.2, several=True):
     """Whether each window of 0.2 s touches, after so many s in which a load explains them: '' one does, 'other'
     exchanged pressures do, 'none' nothing does, 'less' less than nothing."""
     found, masses = [], {'': (0.0, 50.0), 'none': (90.0, 10.0), 'less': (-90.0, -10.0)}
@@ -105,7 +105,7 @@ def touched(*windows, before=1.2):
         exchanged._lasted, exchanged.touches = 0.2, False
         low, high = masses['none' if name == 'other' else name]
         other = (10.0, 50.0) if name == 'other' else (90.0, 10.0)
-        exchanged._touch(np.array([low, other[0]]), np.array([high, other[1]]), True)
+        exchanged._touch(np.array([low, other[0]]), np.array([high, other[1]]), several)
         found.append(exchanged.touches)
     return found[-len(windows):]
 
@@ -117,6 +117,24 @@ def test_equations_that_contradict_each_other_for_a_while_are_a_contact():
     assert touched(*['none'] * 51)[-2:] == [True, False]            # 10 s
     assert touched(*['none'] * 51, *[''] * 5, 'none', 'none')[-1]           # another one
     assert not touched(*['none'] * 51, *[''] * 4, 'none', 'none')[-1]
+
+
+def test_one_equation_that_weighs_less_than_nothing_is_no_contact():
+    """What it weighs may be off by a zero; two do so together."""
+    assert touched('less', 'less')[-1] and not touched('less', 'less', several=False)[-1]
+
+
+@pytest.mark.parametrize('share, touches', [(0.99, True), (1.01, False)])
+def test_masses_that_are_hardly_known_contradict_nothing(share, touches):
+    """No better than the whole range of the payload's limits."""
+    exchanged = Exchanged(crane())
+    span = float(np.ptp(exchanged._limits))
+    for far in (0.0,) * 6 + (3.0 * span,) * 2:
+        exchanged._near, exchanged._lasted = np.zeros(1), 0.2
+        exchanged._masses = lambda *_, far=far: (np.zeros(1), np.array([[0.0, far]] * 2),
+                                                 np.array([[1.0, share * span]] * 2))
+        exchanged._weigh(np.zeros(1), np.zeros((1, 1)), 0.0)
+    assert exchanged.touches is touches
 
 
 def test_hoses_that_are_swapped_at_work_are_no_contact():
