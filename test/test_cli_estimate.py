@@ -211,7 +211,18 @@ def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
     assert refused('estimate', tmp_path, '--json', tmp_path) == (
         f"--json: got '{tmp_path}', expected a file, not a folder")
     assert refused('estimate', tmp_path, '--report', tmp_path / 'file') == (
-        f"--report: got '{tmp_path}/file', expected a folder: this is a file")
+        f"--report: got '{tmp_path}/file', expected a folder, not a file")
+
+
+@pytest.mark.parametrize('words', [
+    ('estimate', '--report'), ('smooth', '-o'), ('smooth', '--json'), ('loads', '--report'), ('view', '-o'),
+    ('check-data', '--json'), ('calibrate', 'patu655_lift', '-o'), ('graph', '-o'), ('doctor', '--json')])
+def test_a_place_in_which_nothing_can_be_made_is_refused_before_the_work(words, tmp_path):
+    """The rights say that the superuser may write there; the bag, which is not there, is not looked at."""
+    command, *names, option = words
+    bag = [] if command == 'doctor' else ['four_bar'] if command == 'graph' else [tmp_path / 'no bag']
+    suffix = {'view': '.rrd', 'calibrate': '.yaml', 'graph': '.svg'}.get(command, '')
+    assert '/proc' in refused(command, *names, *bag, option, f'/proc/none/x{suffix}')
 
 
 def test_a_file_that_cannot_be_written(bag, tmp_path):

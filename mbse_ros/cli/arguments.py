@@ -127,12 +127,12 @@ def log_of_mechanism(bag: Path, name: str, settings: LinkageSettings, sensors: S
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:
     """Refuse, before the work on a log, what cannot be written; raises BagError or SettingError."""
-    from ..report.files import check_file  # here, as it takes its time to import
+    from ..report.files import check_file, check_folder  # here, as it takes its time to import
     if output is not None and output.exists():
         raise BagError(str(output), 'exists already and is not overwritten')
+    check_folder(output)
     check_file(json_file)
-    if report is not None and report.exists() and not report.is_dir():
-        raise SettingError('--report', str(report), 'a folder: this is a file')
+    check_folder(report, '--report')
 
 
 def hand_over(found: Estimate | LinkageLog | SmoothedBag | SmoothedLog, json_file: Path | None, full: bool,

@@ -40,13 +40,15 @@ def doctor(
     """
     if machine is None:
         refuse_options('--machine NAME', {'--topics': topics, '--namespace': namespace, '--sources': sources})
+    if json_ is not None:
+        json_.parent.mkdir(parents=True, exist_ok=True)
+        json_.touch()       # what cannot be written is said before the work
     checks = []
     for check in look(machine, namespace, LISTEN if topics is None else topics, sources):
         checks.append(check)
         typer.echo(line(check))
     typer.echo(summary(checks))
     if json_ is not None:      # not by report.files, which needs numpy
-        json_.parent.mkdir(parents=True, exist_ok=True)
         json_.write_text(json.dumps({'checks': [asdict(check) for check in checks]}, indent=2) + '\n', 'utf-8')
     if any(check.status == FAILS for check in checks):
         raise typer.Exit(1)

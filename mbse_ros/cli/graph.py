@@ -33,9 +33,9 @@ def graph(
     """
     from ..dynamics.model import load_model
     from ..dynamics.singular import check_start
+    from ..report.files import check_file
     check_choice('--kind', kind, TITLES)
-    if output is not None and (output.is_dir() or output.suffix != '.svg'):
-        raise SettingError('--output', str(output), 'a file that ends in .svg')
+    check_file(output, '--output', ('.svg',))
     model = load_model(mechanism, coordinates, backend='vm')
     check_start(model)
     drawn = graph_of(model, kind, form)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,14 @@ def check_folder(path: Path | None, option: str = '--output') -> None:
 
 
 def _check_writable(folder: Path, option: str, path: Path) -> None:
-    """The nearest folder that is there must be one to write in."""
+    """The nearest folder that is there must be one to write in: only a file that is made there shows it."""
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise SettingError(option, str(path), f'a place that can be written, {nearest} cannot')
+    try:
+        with TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise SettingError(option, str(path), f'a place that can be written, {nearest} cannot ({error.strerror})'
+                           ) from None
 
 
 def write_json(path: Path | None, value: Any, indent: int | None = 2) -> None:
