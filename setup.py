@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain Python packaging: metadata, dependencies and entry points.
 
-A ROS build does not read this file (package.xml says ament_cmake); test/test_package.py holds the two together.
+A ROS build does not read this file (package.xml says ament_cmake); test/repository/test_package.py holds the two
+together.
 """
 from pathlib import Path
 

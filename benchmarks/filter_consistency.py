@@ -17,7 +17,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 from linkage_own_model import NO_CLAIM, own_model
 
 from mbse_ros.estimators.filters.filters import FILTERS

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 from linkage_faults import FAULTS, Machine, course, observer_of, outcome
 
 from mbse_ros.errors import DivergenceError

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'support')]
 from mbse_ros.bags.writer import BagWriter, write_frame  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of  # noqa: E402

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 from grammar_runs import TOOLS, model_of
 from grammar_runs import run as run_tool
 from linkage_mutations import dump, mutated, random_document, random_mechanism

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / 'benchmarks'), str(ROOT), str(ROOT / 'test')]
+sys.path[:0] = [str(ROOT / 'benchmarks'), str(ROOT), str(ROOT / 'test' / 'support')]
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 os.environ.setdefault('ROS_DOMAIN_ID', '182')
 os.environ.update(OMP_NUM_THREADS='1', OPENBLAS_NUM_THREADS='1')

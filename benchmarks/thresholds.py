@@ -117,7 +117,8 @@ def run(only: list[str], path: Path | None, survivors: bool) -> dict[str, str]:
         for module, tests in TESTS.items():
             source = tree / f'mbse_ros/{module}.py'
             text = source.read_text()
-            files = [file for name in tests.split() if (tree / (file := f'test/test_{name}.py')).exists()]
+            files = [str(file.relative_to(tree)) for name in tests.split()
+                     for file in tree.glob(f'test/*/test_{name}.py')]
             chosen = [item for item in numbers(text) if not only or module in only or f'{module}.{item[0]}' in only]
             keys = {f'{module}.{name} x {factor:g} | {ast.unparse(node)}': (node, factor)
                     for name, node in chosen for factor in FACTORS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write test/rosdep_keys.yaml: what the dependencies of package.xml are on the platforms of a release.
+"""Write test/repository/rosdep_keys.yaml: what the dependencies of package.xml are on the platforms of a release.
 
     python tools/rosdep_keys.py ROSDISTRO      a clone of https://github.com/ros/rosdistro, bare or not
 """
@@ -57,4 +57,4 @@ if __name__ == '__main__':
             '# Of each dependency of package.xml, on the Ubuntu of each ROS 2: packages; [ros]: released with that\n'
             '# ROS 2; []: none.  Written by tools/rosdep_keys.py.\n')
     text = yaml.safe_dump(table(sys.argv[1]), sort_keys=False, default_flow_style=None, width=120)
-    (ROOT / 'test' / 'rosdep_keys.yaml').write_text(head + text)
+    (ROOT / 'test' / 'repository' / 'rosdep_keys.yaml').write_text(head + text)

@@ -33,7 +33,7 @@ def add_workers(parser: ArgumentParser, jobs: int = 1) -> None:
     """The options ``--jobs`` and ``--cluster`` of a benchmark; its figures do not depend on them."""
     parser.add_argument('--jobs', type=int, default=jobs, help=f'processes; the figures do not depend on it [{jobs}]')
     parser.add_argument('--cluster', metavar='ADDRESS', help='a Dask scheduler, tcp://HOST:PORT, instead of processes '
-                        'here; its workers have benchmarks/ and test/ on their PYTHONPATH')
+                        'here; its workers have benchmarks/ and test/support/ on their PYTHONPATH')
 
 
 def machine_name() -> str:

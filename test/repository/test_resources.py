@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared files are found from the source tree and from an installation; else the error names the places."""
+
+import shutil
+from errno import EACCES, ENOSPC
+from pathlib import Path
+
+import pytest
+
+from mbse_ros import resources
+from mbse_ros.errors import MbseError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pretend_installed(prefix: Path, monkeypatch: pytest.MonkeyPatch, library: str = 'lib') -> None:
+    """Put the module where an installation into the prefix has it."""
+    package = prefix / library / 'python3.10' / 'site-packages' / 'mbse_ros'
+    package.mkdir(parents=True)
+    monkeypatch.setattr(resources, '__file__', str(package / 'resources.py'))
+
+
+def make_share(prefix: Path) -> Path:
+    share = prefix / 'share' / 'mbse_ros'
+    for folder in ('config', 'msg'):
+        (share / folder).mkdir(parents=True)
+    return share
+
+
+def test_the_source_tree_comes_first(monkeypatch, tmp_path):
+    make_share(tmp_path)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    assert resources.share_directory() == ROOT
+
+
+def test_an_installation_is_found_by_the_prefix_path(monkeypatch, tmp_path):
+    pretend_installed(tmp_path / 'elsewhere', monkeypatch)
+    share = make_share(tmp_path / 'second')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'{tmp_path / "first"}:{tmp_path / "second"}')
+    assert resources.share_directory() == share
+
+
+@pytest.mark.parametrize('library', ['lib', 'local/lib'])
+def test_an_installation_is_found_by_its_own_place(monkeypatch, tmp_path, library):
+    pretend_installed(tmp_path, monkeypatch, library)
+    share = make_share(tmp_path)
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    assert resources.share_directory() == share
+
+
+def test_nowhere_is_an_error_that_names_the_places(monkeypatch, tmp_path):
+    pretend_installed(tmp_path, monkeypatch)
+    shutil.rmtree(make_share(tmp_path) / 'msg')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', '/opt/somewhere')
+    with pytest.raises(MbseError, match='/opt/somewhere/share/mbse_ros'):
+        resources.share_directory()
+
+
+@pytest.mark.parametrize('error', [OSError(ENOSPC, 'No space left on device'), PermissionError(EACCES, 'no', 'beside')])
+@pytest.mark.parametrize('where', ['open', 'sync'])
+def test_a_file_that_cannot_be_written_is_named(monkeypatch, tmp_path, error, where):
+    """Not the one beside it; and what was there is as it was."""
+    def fail(*_):
+        raise error
+
+    path = tmp_path / 'result.json'
+    path.write_text('before')
+    monkeypatch.setattr(resources, 'synced', fail if where == 'sync' else lambda path: None)
+    with pytest.raises(OSError, match='no|No') as caught:
+        resources.write_whole(path, fail if where == 'open' else 'after')
+    assert (caught.value.filename, caught.value.errno) == (str(path), error.errno)
+    assert [item.name for item in tmp_path.iterdir()] == ['result.json'] and path.read_text() == 'before'
