@@ -22,6 +22,7 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
+from .hydraulic_layout import hydraulic_layout
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult, last_samples
@@ -33,13 +34,11 @@ from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans
 from .silent_pressures import SilentPressures
 from .unweighed_motion import UnweighedMotion
-from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions, mass_numbers
+from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
-FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
-PRESSURE_PSD = 1 + NOISES.index('pressure_psd')
 JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
 JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
@@ -69,32 +68,25 @@ class HydraulicObserver:
     def _take_model(self, settings: ObserverSettings) -> None:
         """The model that the tuning asks for, with no state."""
         self.model = hydraulic_model(self.machine, _weighs(self.machine, settings))
-        self.names, n = self.model.names, len(self.model.names)
-        self._full = np.zeros((n, n), dtype=int)            # place of each entry of P in the packed state
-        columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
-        self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
-        first = n + len(rows) + self.model.U.numel()
-        self._activity = slice(first, first + len(self.machine.coordinates))
+        self.names, self.layout = self.model.names, hydraulic_layout(self.machine, self.model)
+        state, mass = self.layout.state, self.layout.state.places['mass'].start
+        self._full, slopes = state.indices('P'), np.ascontiguousarray(state.indices('T').T)
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        places = doubtful(self.machine, self.model)
-        held = frictions(self.machine, self.model)
-        self._doubtful = len(places) + held
-        self._of_model = np.array([not self.machine.parameters.names[place].startswith('sensors.') for place in places]
-                                  + [True] * held, dtype=bool)
-        first += len(self.machine.coordinates) + len(self.channels)
-        self._mass_activity = first + len(self.machine.weighing)
-        first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
-        self._unweighed = UnweighedMotion(self.machine, slice(first - len(self.machine.weighing), first),
-                                          self._mass_activity, self._full[-1, -1])
-        first += len(self.machine.volumes)
-        slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
+        names, places = self.machine.parameters.names, doubtful(self.machine, self.model)
+        of_model = np.array([not names[place].startswith('sensors.') for place in places]
+                            + [True] * frictions(self.machine, self.model), dtype=bool)
         self._slopes, self._derivatives, self._load_slopes = (
-            slopes[:, self._of_model], slopes, slopes[n - self.model.unknowns:])
+            slopes[:, of_model], slopes, slopes[len(self.names) - self.model.unknowns:])
+        self._activity, self._mass_activity = state.places['activity'], mass
+        self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
-        self._balance = slice(FORCE_PSD, FORCE_PSD + max(1, len(self.machine.weighing) * self.model.weighs))
+        tuning, outputs = self.layout.tuning.places, self.layout.outputs.places
+        self._dt, self._balance, self._noise, self._pressure_psd = (
+            tuning['dt'], tuning['force_psd'], tuning['variance'], tuning['pressure_psd'])
+        self._mean, self._innovation, self._spread, self._weighing = outputs.values()
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x = np.zeros(0)
 
@@ -108,9 +100,9 @@ class HydraulicObserver:
         if _weighs(self.machine, settings) != self.model.weighs:
             self._take_model(settings)
         self.settings = settings
-        psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range], np.zeros(self._balance.stop - FORCE_PSD),
-                                  self._variance, self.machine.parameters.mean])
+        psd = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
+        self._p = self.layout.tuning.flat(**psd, dt=0.0, force_psd=np.zeros(self.layout.tuning.parts['force_psd']),
+                                          variance=self._variance, p=self.machine.parameters.mean)
         self._force_psd: float | np.ndarray = settings.force_psd
         self._use_balance(True)
         self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
@@ -119,7 +111,7 @@ class HydraulicObserver:
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
         p = self._p.copy()
-        p[0] = dt
+        p[self._dt] = dt
         return self._function(self._key(dt)), self._x.copy(), p
 
     def _key(self, dt: float) -> tuple[str, str, int]:
@@ -163,13 +155,12 @@ class HydraulicObserver:
             if np.isfinite(measured[k]) and item.index is not None:
                 X[item.index] = (measured[k] - item.offset) / item.gain + item.zero
                 stddev[item.index] = np.sqrt(self._variance[k]) / item.gain
-        n, dependent, before = len(X), self._dependent(X[:len(self.machine.coordinates)]), self._x
-        equations = np.zeros(len(self.machine.weighing) * self.model.weighs)
-        mass = np.eye(1, mass_numbers(self.machine, self.model))[0]     # calm, without a trend
-        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  np.zeros(len(self.channels)), equations, mass,
-                                  equations, np.zeros(len(self.machine.volumes) + n * self._doubtful), dependent])
-        self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
+        near, before = self._dependent(X[:len(self.machine.coordinates)]), self._x
+        parts = self.layout.state.arrays(np.zeros(self.layout.state.size))
+        parts['mass'][:1] = 1.0     # calm, without a trend
+        parts |= {'x': X, 'P': np.diag((stddev / self.model.scale) ** 2), 'commands': commands,
+                  'activity': np.ones(len(self.machine.coordinates)), 'near': near}
+        self._x = self.layout.state.flat(**parts)
         if moving:
             self._open_motion()
         if before.size and pause > 0.0:
@@ -203,7 +194,7 @@ class HydraulicObserver:
             x[motion] = 0.0
             x[self._derivatives[motion]] = 0.0
         self._x = x
-        self._x[len(x) - self.model.dependent.numel():] = self._dependent(x[:len(self.machine.coordinates)])
+        self._x[self.layout.state.places['near']] = self._dependent(x[:len(self.machine.coordinates)])
         if self.model.weighs:
             self._x[self._mass_activity] = LARGEST_ACTIVITY
         self._open_motion()
@@ -222,18 +213,18 @@ class HydraulicObserver:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        n, m, nx, first = len(values), len(self.channels), len(self.names), self._balance.stop
+        n, m = len(values), len(self.channels)
         if dt != self._prepared:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
-        self._p[0] = dt
+        self._p[self._dt] = dt
         noise, self._force_psd = self._variance, self.settings.force_psd
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
             noise = (noise + self._lines.variance) * plan.parts
             if self.model.weighs:
                 self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
-        self._p[first:first + m] = noise
+        self._p[self._noise] = noise
         rare = self._commands.take(commands, dt, repeats)
         if rare is None:
             self._follow_samples(False)
@@ -243,17 +234,17 @@ class HydraulicObserver:
             u[-1, :m] = values[-1]
         else:
             np.copyto(u[:, :m], values, where=plan.used)
-        before = self._x[:nx]
+        before = self._x[self._mean]
         y, innovation, variance, rejected = self._gated(u, plan, rare)
         if self.model.weighs:
-            self._unweighed.forget(self._x, y[-1, nx + 2 * m:], self._open)
+            self._unweighed.forget(self._x, y[-1, self._weighing], self._open)
         slopes = self._x.take(self._slopes)     # for one deviation each
         covariance = self._x.take(self._full)
         covariance += slopes @ slopes.T
         covariance *= self._to_si
-        return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
+        return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
-                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts,
+                             y[:, self._weighing] if self.model.weighs else np.zeros((0, 3)), self._outside.acts,
                              self._lines.rare(plan.divided) if len(plan.divided) else ())
 
     def _gated(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
@@ -263,12 +254,12 @@ class HydraulicObserver:
         Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``. ``rare``
         (n, 1): whether commands are, in each step; None: in none.
         """
-        m, nx = len(self.channels), len(self.names)
+        m = len(self.channels)
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
         whole = plan.all_sampled and not isnan(np.add.reduce(u[:, :m][plan.newest]))    # each channel has a sample
-        silent = self._silent.over(u, self._p[0], plan, whole, self.settings)
+        silent = self._silent.over(u, self._prepared, plan, whole, self.settings)
         ends = [len(u), *(int(k) for flags in (silent, rare) if flags is not None
                           for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)) + 1)]
         while done < len(u):
@@ -284,13 +275,13 @@ class HydraulicObserver:
                 start[self._mass_activity] = LARGEST_ACTIVITY
             y, far = self._looked(start, u[done:stop])
             if far is None and whole and stop - done == len(u):     # nearly always
-                self._outside.calm(stop, True, self._p[0])
-                return (y, y[:, nx:nx + m][plan.newest].copy(), y[:, nx + m:nx + 2 * m][plan.newest].copy(),
+                self._outside.calm(stop, True, self._prepared)
+                return (y, y[:, self._innovation][plan.newest].copy(), y[:, self._spread][plan.newest].copy(),
                         np.zeros(m, dtype=bool))
             if not len(there):
                 there = u[:, :m] == u[:, :m]
             if far is None:
-                self._outside.calm(stop - done, bool(there[done:stop].any()), self._p[0])
+                self._outside.calm(stop - done, bool(there[done:stop].any()), self._prepared)
             else:
                 row = done + far[0]
                 sampled = np.flatnonzero(there[done:row].any(axis=1))
@@ -298,18 +289,18 @@ class HydraulicObserver:
                 if begin > done:
                     self._x, clear = self._scan(start, u[done:begin], self._p)
                     found.append(clear)
-                    self._outside.calm(begin - done, True, self._p[0])
+                    self._outside.calm(begin - done, True, self._prepared)
                 else:
                     self._x = start
                 y, beyond = self._jolted(u[begin:stop])
-                self._outside.calm(stop - begin, False, self._p[0])
-                if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._p[0]):
+                self._outside.calm(stop - begin, False, self._prepared)
+                if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._prepared):
                     self._open_motion()
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)
             done = stop
         y = found[0] if len(found) == 1 else np.concatenate(found)
-        return y, *last_samples(y[:, nx:nx + m], y[:, nx + m:nx + 2 * m], there, refused)
+        return y, *last_samples(y[:, self._innovation], y[:, self._spread], there, refused)
 
     def _close(self, silent: np.ndarray) -> None:
         """Take equations with ``silent`` (pressures,) ones out of the balance."""
@@ -323,7 +314,7 @@ class HydraulicObserver:
         """Let pressures follow their samples where commands are ``rare``; what was weighed before may be wrong."""
         if rare and not self._rare and self.model.weighs:
             self._x[self._mass_activity] = LARGEST_ACTIVITY
-        self._rare, self._p[PRESSURE_PSD] = rare, max(self.settings.pressure_psd, DENSITY * rare)
+        self._rare, self._p[self._pressure_psd] = rare, max(self.settings.pressure_psd, DENSITY * rare)
 
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
@@ -378,15 +369,15 @@ class HydraulicObserver:
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
         the gate in the first step that has one."""
-        m, nx = len(self.channels), len(self.names)
         self._x, y = self._scan(start, u, self._p)
-        squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:nx + 2 * m]
+        innovations, variances = y[:, self._innovation], y[:, self._spread]
+        squares = innovations ** 2
         far = squares > self.threshold * variances
         if not np.count_nonzero(far):
             return y, None
         row = int(np.argmax(far.any(axis=1)))
         worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
-        return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
+        return y, (row, worst, float(innovations[row, worst]), float(variances[row, worst]))
 
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""

@@ -22,7 +22,8 @@ from ..transition.exponential import exact_step, transition
 from ..transition.noise import integrated_noise, paper_noise, symmetric
 from .activity import activity_of
 from .filters.parts.update import wrapped
-from .hydraulic_model import BRIEFLY, HydraulicModel, below_tank, cavitation
+from .hydraulic_layout import HydraulicLayout, hydraulic_layout
+from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .weighing import (
     LinearBalance,
@@ -33,7 +34,6 @@ from .weighing import (
     forgotten,
     held_columns,
     mass_information,
-    mass_numbers,
     relaxed,
     steep,
     weighed,
@@ -41,6 +41,7 @@ from .weighing import (
 )
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
+KEPT = 'activity', 'trend', 'mass', 'moved', 'empty'     # parts of the state that the correction takes on
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -84,45 +85,31 @@ def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
 
 
 def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
-    """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
-
-    ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, activity and trend of the mass, in which equations the pistons move, for how
-    long each pressure is below its tank's, s, derivatives of the state by what is uncertain where it weighs, dependent
-    coordinates where the model needs them, near which Newton's method starts;
-    ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
-    of the error of each equation of the force balance, variances of the measurements, uncertain parameters; ``y`` =
-    state, innovations, their variances, and what the step measures of the mass: see MassInformation. ``halvings`` of
-    the step make 'exact' exact (see halvings_for).
+    """One step ``(x, u, p) -> (x+, y)`` of the observer, flat vectors as ``hydraulic_layout`` has them; SI outside, the
+    model's units inside. ``halvings`` of the step make 'exact' exact (see halvings_for).
     """
-    n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
-    lower = ca.SX.sym('P', n * (n + 1) // 2)
-    measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
-    X, P, doubt = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('T', held_columns(machine, model).stop, n)
-    near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
-    trend = ca.SX.sym('t', m + len(machine.weighing) * model.weighs)
-    mass = ca.SX.sym('mass', mass_numbers(machine, model))
-    moved = ca.SX.sym('moved', len(machine.weighing) * model.weighs)
-    empty = ca.SX.sym('empty', len(machine.volumes))
-    dt, largest = ca.SX.sym('dt'), ca.SX.sym('largest')
-    force_psd = ca.SX.sym('force_psd', max(1, len(machine.weighing) * model.weighs))
+    n, m, g, layout = len(model.names), len(model.measured), len(machine.coordinates), hydraulic_layout(machine, model)
+    was, given, tuning = (flat.unpack(ca.SX.sym(name, flat.size)) for name, flat in (
+        ('x', layout.state), ('u', layout.given), ('p', layout.tuning)))
+    was |= {'commands': model.U}
+    tuning |= {**dict(zip(NOISES, ca.vertsplit(model.psd))), 'p': machine.parameters.symbol}
+    measured, commands, dt, force_psd, variance = (
+        given['o'], given['u'], tuning['dt'], tuning['force_psd'], tuning['variance'])
+    X, P, doubt, near, mass = was['x'], ca.SX.sym('P', n, n), was['T'], was['near'], was['mass']
+    kept = ca.vertcat(*(was[name] for name in KEPT))
+    x, p = layout.state.pack(**was), layout.tuning.pack(**tuning)
     lively, scale = activity_of(machine, model), ca.SX(model.scale)
-    p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
-    kept = ca.vertcat(activity, trend, mass, moved, empty)
-    x = ca.vertcat(X, lower, model.U, kept, ca.vec(doubt), near)
     state, T = [X, P, doubt, near], doubt.T
 
     def stage(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
         return ca.Function(f'mbse_{name}', inputs, ca.cse([ca.densify(output) for output in outputs]))
 
-    factors = lively.factors(activity, n)
+    factors = lively.factors(was['activity'], n)
     c = model.unknowns
     if model.weighs:
         factors[-1] = mass[0]
-    full = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    ahead = _predicted(machine, model, X / scale, full, T, near, factors, empty, dt, order, noise, halvings)
-    before = ca.vertcat(full[-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
+    ahead = _predicted(machine, model, X / scale, was['P'], T, near, factors, was['empty'], dt, order, noise, halvings)
+    before = ca.vertcat(was['P'][-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
     before = before if c else ca.SX(0, 1)
     predicting = stage('predict', [x, p], *ahead[:2], ahead[2].T, ahead[3], before)
     found = _corrected(machine, model, X, P, T, near, measured, variance)
@@ -149,41 +136,41 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
         def balancing(*at: ca.SX | ca.MX) -> ca.SX | ca.MX:
             return balance_of(*at, *steepening(*at, ca.DM(unit)))
         balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
-        after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, moved, expected,
-                                                        mass, dt)
-    later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
-                         [measured[k] > MISSING for k in range(m)], ratios, dt)
+        after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, was['moved'],
+                                                        expected, mass, dt)
+    later = lively.after(was['activity'], was['trend'], tuning['activity_range'], ca.vertsplit(innovations),
+                         ca.vertsplit(spreads), [measured[k] > MISSING for k in range(m)], ratios, dt)
     low = below_tank(machine, model.names, after[0])
-    emptied = ca.fmin(ca.if_else(low, empty + dt, ca.fmax(empty - dt, 0)), 2 * BRIEFLY)
+    emptied = ca.fmin(ca.if_else(low, was['empty'] + dt, ca.fmax(was['empty'] - dt, 0)), 2 * BRIEFLY)
     weigh = stage('weigh', [*state, innovations, spreads, doubts, expected, kept, ca.vertcat(measured, commands), p,
                            numbers],
                   after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after, emptied), after[2].T, after[3],
-                  ca.vertcat(after[0] * scale, innovations, spreads + doubts, *reported))
-    place = n + lower.numel() + model.U.numel()
-    return _one_step(predicting, correcting, leaving, balancing, weigh, slice(place, place + kept.numel()), m)
+                  layout.outputs.pack(x=after[0] * scale, innovation=innovations, innovation_variance=spreads + doubts,
+                                      weighing=ca.vertcat(*reported)))
+    return _one_step(layout, predicting, correcting, leaving, balancing, weigh)
 
 
-def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
-              balancing: Callable[..., ca.SX | ca.MX] | None, weigh: ca.Function, kept: slice, channels: int
-              ) -> ca.Function:
+def _one_step(layout: HydraulicLayout, predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
+              balancing: Callable[..., ca.SX | ca.MX] | None, weigh: ca.Function) -> ca.Function:
     """The stages one after the other; where there is much to correct, a step without a sample leaves that out.
 
     The stages stay apart there, and matrices are dense where one ends, so that compiled C takes them in lanes.
     """
-    large = predicting.size1_in(0) > LARGE
+    large = layout.state.size > LARGE
     kind = ca.MX if large else ca.SX
-    x, p, u = (kind.sym(name, size) for name, size in (
-        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(9))))
+    x, p, u = (kind.sym(name, flat.size) for name, flat in (
+        ('x', layout.state), ('p', layout.tuning), ('u', layout.given)))
     *state, before = predicting(x, p)
-    measured = *state, u[:channels], p
+    o = layout.given.places['o']
+    measured = *state, u[o], p
     if large:
-        sampled = ca.mmax(u[:channels] > MISSING)
+        sampled = ca.mmax(u[o] > MISSING)
         found = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
     else:
         found = correcting(*measured)
     state, seen = found[:4], found[4:]
     numbers = balancing(*state, p) if balancing else kind(0, 1)
-    X, P, *rest, y = weigh(*state, *seen, before, x[kept], u, p, numbers)
+    X, P, *rest, y = weigh(*state, *seen, before, x[layout.state.span(KEPT)], u, p, numbers)
     lower = P[ca.Sparsity.lower(P.size1()).find()]
     after = ca.vertcat(X, lower, *(ca.vec(part) for part in rest)), y
     return ca.Function('mbse_observer', [x, u, p], after if large else ca.cse(list(after)), ['x', 'u', 'p'],

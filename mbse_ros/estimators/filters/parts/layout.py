@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,15 @@ class Layout:
         """Arrays of the parts: (rows,) of columns, (rows, columns) of matrices; of many vectors (k, size) by row."""
         return {name: _array(flat[..., self.places[name]], *shape) for name, shape in self.parts.items()}
 
+    def indices(self, name: str) -> np.ndarray:
+        """Place in the flat vector of each entry of a part, as an array of its shape."""
+        place = self.places[name]
+        return np.ascontiguousarray(_array(np.arange(place.start, place.stop), *self.parts[name]))
+
+    def span(self, names: Sequence[str]) -> slice:
+        """Place of parts that stand one after the other."""
+        return slice(self.places[names[0]].start, self.places[names[-1]].stop)
+
     def flat(self, **parts: ArrayLike) -> np.ndarray:
         """Flat array of all parts."""
         arrays = [(np.asarray(parts[name], dtype=float), *shape) for name, shape in self.parts.items()]
@@ -78,7 +88,7 @@ def _flat(part: ca.SX, rows: int, columns: int) -> ca.SX:
 
 def _array(flat: np.ndarray, rows: int, columns: int) -> np.ndarray:
     if columns == SYMMETRIC:
-        full = np.zeros((*flat.shape[:-1], rows, rows))
+        full = np.zeros((*flat.shape[:-1], rows, rows), flat.dtype)
         r, c = triangle(rows)
         full[..., r, c] = full[..., c, r] = flat
         return full
