@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
-from .load import Loadable, loaded, loaded_sources
+from .load import Loadable, loaded_sources, recorded
 from .results.machine_estimate import MachineEstimate
 from .results.motion_estimate import MotionEstimate
 from .samples import Columns, Samples, as_samples
@@ -21,67 +22,81 @@ if TYPE_CHECKING:
     from ..offline.linkage import LinkageLog
 
 Log = str | Path | Samples | Columns
-Tuning = Mapping[str, object]
+Tuning = Mapping[str, object] | Sequence[str]
 
 
-def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, sensors: Sequence[str] | None = None,
-             step: float | None = None, namespace: str | None = None, backend: str = 'auto',
-             sources: str | Path | None = None, every: float = 0.0) -> MachineEstimate | MotionEstimate:
+def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None,
+             estimator: str | None = None, sensors: Sequence[str] | None = None, step: float | None = None,
+             valve: str | None = None, output: str | Path | None = None, tuning: Tuning | None = None,
+             every: float = 0.0, sources: str | Path | None = None, namespace: str | None = None,
+             backend: str = 'auto', full: bool = True) -> MachineEstimate | MotionEstimate:
     """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
 
     ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
-    their own. ``machine``: name, path, or what ``load`` gave; with cylinders the result is a ``MachineEstimate``, else
-    a ``MotionEstimate``. ``tuning``: by name, as ``--set`` of the command line: ``{'observer.weighing': 'apart'}``, of
-    a mechanism ``{'linkage.estimator': 'UKF'}``. Of a mechanism: ``sensors`` (default all), ``step``, s (default the
-    fastest sensor's period). ``namespace`` of the topics, where a bag has several; ``sources``: of a machine, the map
-    of a bag of other people's messages (docs/sources.md), a path or a name; ``every``: a result each so many s, of a
-    machine, see ``offline.bag.estimate_bag``. Times of the result are those of the
-    arrays; of a bag seconds from its first sample, of a machine from where all its sensors have begun.
-    Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be estimated.
+    their own. ``machine``: name, path, or what ``load`` gave, default the one that the bag names; with cylinders the
+    result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
+    by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
+    ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``. ``namespace`` of the topics, where a
+    bag has several; ``output``: a new bag for the estimates.
+
+    Of a mechanism: ``estimator``, ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
+    machine: ``valve``, the kind of all its valves; ``sources``: the map of a bag of other people's messages
+    (docs/sources.md), a path or a name; ``every``: a result each so many s, see ``offline.bag.estimate_bag``; without
+    ``full`` the state over time is not kept, and only the words and the JSON of the result are there.
+
+    Times of the result are those of the arrays; of a bag seconds from its first sample, of a machine from where all its
+    sensors have begun. Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be
+    estimated.
     """
-    item, found = loaded(machine), dict(tuning or {})
+    item, found = recorded([log], machine, mechanism, valve, namespace, backend), words(tuning or {})
     if isinstance(item, Machine):
-        refuse_options('a mechanism', {'sensors': sensors, 'step': step})
-        return of_machine(log, item, found, namespace, backend, sources, every)
+        refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
+        return of_machine(log, item, found, namespace, backend, sources, every, output, full)
     refuse_options('a machine', {'every': every or None, 'sources': sources})
-    return of_mechanism(log, item, found, sensors or (), step, namespace, backend)
+    found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]
+    return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output)
 
 
-def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None, backend: str,
-               sources: str | Path | None = None, every: float = 0.0) -> MachineEstimate:
+def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,
+               sources: str | Path | None = None, every: float = 0.0, output: str | Path | None = None,
+               full: bool = True) -> MachineEstimate:
     """Of a machine."""
+    from ..bags.writer import written_outputs
     from ..offline.bag import (  # here, as they take their time to import
         KINDS,
         estimate_bag,
         estimate_samples,
         parse_tuning,
     )
-    settings = parse_tuning(words(tuning), KINDS)
+    settings, facts = parse_tuning(tuning, KINDS), {'Tuning': ', '.join(tuning)} if tuning else {}
     if isinstance(log, (str, Path)):
-        found = estimate_bag(Path(log), machine, settings, namespace, backend, loaded_sources(sources), every=every)
-        return MachineEstimate(found.elapsed, found)
-    if sources is not None:
-        raise SettingError('sources', str(sources), 'a bag for it, not arrays')
+        maps = loaded_sources(sources)
+        with written_outputs(machine, None if output is None else Path(output)) as take:
+            found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every=every)
+        return MachineEstimate(found.elapsed, replace(found, facts={'Bag': str(log), **facts}))
+    refuse_options('a bag', {'sources': sources, 'output': output})
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])
     found = estimate_samples(samples.listed(), machine, settings, backend, every)
     first = (found.stamps_ns[0] - samples.stamps_ns[0]) * 1e-9
     t = found.track.with_pauses
-    return MachineEstimate(samples.t[0] + first + t - t[0], found)
+    return MachineEstimate(samples.t[0] + first + t - t[0], replace(found, facts=facts))
 
 
-def of_mechanism(log: Log, model: Model, tuning: Tuning, sensors: Sequence[str], step: float | None,
-                 namespace: str | None, backend: str) -> MotionEstimate:
+def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
+                 namespace: str | None, backend: str, output: str | Path | None = None) -> MotionEstimate:
     """Of a mechanism."""
     found = linkage_log(log, model, tuning, sensors, step, namespace, backend)
+    if output is not None:
+        found.write_bag(Path(output))
     return motion_of_log(found, first_time(log, found))
 
 
-def linkage_log(log: Log, model: Model, tuning: Tuning, sensors: Sequence[str], step: float | None,
+def linkage_log(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
                 namespace: str | None, backend: str) -> LinkageLog:
     """The log of a mechanism through the stage."""
     from ..offline.linkage import estimate_linkage_bag, estimate_linkage_samples, linkage_settings
-    settings = linkage_settings(words(tuning))
+    settings = linkage_settings(tuning)
     if isinstance(log, (str, Path)):
         return estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend)
     samples = as_samples(log)
@@ -139,4 +154,4 @@ def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
 
 def words(tuning: Tuning) -> list[str]:
     """``name=value`` of each, as the command line has them."""
-    return [f'{name}={value}' for name, value in tuning.items()]
+    return [f'{name}={value}' for name, value in tuning.items()] if isinstance(tuning, Mapping) else list(tuning)

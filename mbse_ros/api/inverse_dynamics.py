@@ -3,26 +3,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..description.coordinate_units import columns_of, unit_of
-from ..dynamics.model import Model
-from ..errors import SettingError
+from ..dynamics.model import Model, load_model
+from ..errors import DescriptionError, SettingError, refuse_options
 from ..report.chart import Curve, Panel
-from ..report.files import write_table
-from .load import Loadable, model_of
+from ..report.files import write_json, write_table
+from .load import Loadable, model_of, named
 from .results.motion_estimate import motion_series
 from .results.result import Result
 from .results.series import ResultSeries
 
 if TYPE_CHECKING:
     from ..dynamics.forces.driven_motion import DrivenMotion
+    from ..dynamics.forces.motion_table import MotionTable
 
+DURATION, DT = 10.0, 0.005   # s
+LONGEST = 1_000_000          # instants
 FEWEST = 4      # instants, of a spline
 _UNITS = {'f': 'N', 'm': 'N*m'}
 _MOST = 8       # joints in the plot
@@ -34,11 +38,37 @@ class Forces(Result):
     constraints leave undetermined.
 
     ``names`` of the actuators (drivers, or independent coordinates whose motion was given); ``forces`` (k, a), N or
-    N m; ``power`` (k,), W; ``q``, ``qd``, ``qdd`` (k, n).
+    N m; ``power`` (k,), W; ``q``, ``qd``, ``qdd`` (k, n). ``table``: that the motion is of, with what is odd about it.
     """
 
     model: Model
     found: DrivenMotion
+    table: MotionTable | None = None
+    odd: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the motion, and reactions that redundant constraints leave undetermined."""
+        return *self.odd, *(
+            f'{joint}: {", ".join(components)} not determined, because of redundant constraints: '
+            f'{", ".join(self.model.redundant)}' for joint, components in self.found.undetermined.items())
+
+    def summary(self) -> list[str]:
+        """The largest forces, and how well the power balances."""
+        f = self.found
+        largest = ', '.join(f'{name} {item["largest"]:.4g} {item["unit"]}' for name, item in
+                            self.to_json()['forces'].items() if item['largest'] is not None)
+        return [f'{len(f.t)} instants over {f.t[-1] - f.t[0]:g} s; largest {largest}; power balance within '
+                f'{np.max(np.abs(f.imbalance)):.2g} W']
+
+    def report(self, folder: str | Path) -> Path:
+        """Write ``inverse.csv``, ``summary.json`` and ``inverse.png`` into a folder; gives it. Raises OSError."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        self.write_table(place / 'inverse.csv')
+        write_json(place / 'summary.json', self.to_json())
+        self.write_plot(place / 'inverse.png')
+        return place
 
     @property
     def t(self) -> np.ndarray:
@@ -78,9 +108,13 @@ class Forces(Result):
                        for component, column in zip(f.components, values.T)]
         return series
 
-    def to_json(self) -> dict[str, Any]:
-        """Largest and root mean square values, SI; None where a value is not determined."""
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """Largest and root mean square values, SI; None where a value is not determined; ``full``: with all columns
+        over time."""
         f, d = self.found, self.model.description
+        of = {} if self.table is None else {'motion': {'file': self.table.file, 'rows': len(self.table.t),
+                                                       'coordinates': list(self.model.independent)}}
+        state = {'t': self.t, 'state': {item.name: item.values for item in self.series()}} if full else {}
         return {
             'mechanism': d.name, 'file': d.file, 'instants': len(f.t),
             'duration_s': float(f.t[-1] - f.t[0]),
@@ -88,7 +122,7 @@ class Forces(Result):
             'reactions': {joint: {component: _sizes(column) for component, column in zip(f.components, values.T)}
                           for joint, values in f.reactions.items()},
             'undetermined': {name: list(components) for name, components in f.undetermined.items()},
-            'power_imbalance_W': float(np.max(np.abs(f.imbalance)))}
+            'power_imbalance_W': float(np.max(np.abs(f.imbalance))), **of, **state}
 
     def write_table(self, path: Path) -> None:
         """Motion, forces of the drivers and reactions over time, one column each."""
@@ -141,17 +175,40 @@ def _sizes(values: np.ndarray) -> dict[str, float | None]:
             'rms': float(np.sqrt(np.mean(values ** 2))) if known else None}
 
 
-def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None = None, zd: np.ndarray | None = None,
-                     zdd: np.ndarray | None = None, *, inputs: np.ndarray | None = None) -> Forces:
+def inverse_dynamics(model: Loadable, t: Sequence[float] | None = None, z: np.ndarray | None = None,
+                     zd: np.ndarray | None = None, zdd: np.ndarray | None = None, *, inputs: np.ndarray | None = None,
+                     motion: str | Path | None = None, duration: float | None = None, dt: float | None = None,
+                     coordinates: str | None = None) -> Forces:
     """Forces that a motion takes at times ``t`` (k,), s.
 
     ``z`` (k, g): independent coordinates that no driver of the file moves, in the order of ``model.independent``, m or
     rad; None where drivers move all. ``zd``, ``zdd`` (k, g): their rates, by default those of a spline through what is
-    given (degree 5). ``inputs`` (k, i). Raises SettingError, PositionProblemError (out of reach),
-    SingularConfigurationError (dead point).
+    given (degree 5). ``inputs`` (k, i).
+
+    Instead of ``t``, as ``mbse inverse``: ``motion``, a CSV table of the motion (docs/command_line.md), or drivers of
+    the file, over ``duration``, s (default that of the table, else 10), in steps of ``dt``, s (default the table's
+    times, else 0.005); ``coordinates`` of a mechanism that is a name. Raises SettingError, PositionProblemError (out of
+    reach), SingularConfigurationError (dead point), BagError (table), DescriptionError (no drivers).
     """
     from ..dynamics.forces.driven_motion import inverse_dynamics as solve  # here, as they take their time to import
-    from ..dynamics.forces.motion_table import MotionTable, interpolated
+    from ..dynamics.forces.motion_table import MotionTable, free_units, interpolated, moved_by_table, oddities
+    if t is None:
+        refuse_options('times t', {'z': z, 'zd': zd, 'zdd': zdd, 'inputs': inputs})
+        for name, value in (('dt', dt), ('duration', duration)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise SettingError(name, value, 'a number of seconds above 0')
+        if motion is None:
+            item = model_of(model if coordinates is None else load_model(named(model), coordinates))
+            length, step = DURATION if duration is None else duration, DT if dt is None else dt
+            _check_count(length, step)
+            _check_driven(item)
+            return Forces(item, solve(item, step * np.arange(math.floor(length / step * (1 + 1e-12)) + 1)))
+        item, table = moved_by_table(named(model), Path(motion), coordinates)
+        _check_count(table.t[-1] - table.t[0] if duration is None else duration, dt)
+        found = solve(item, instants(table, duration, dt), interpolated(table, item.independent))
+        return Forces(item, found, table, tuple(oddities(table, free_units(item))))
+    refuse_options('a motion without times t', {'motion': motion, 'duration': duration, 'dt': dt,
+                                                'coordinates': coordinates})
     item, times = model_of(model), np.asarray(t, dtype=float)
     if z is None:
         return Forces(item, solve(item, times, None, inputs))
@@ -159,11 +216,16 @@ def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None =
         raise SettingError('t', times.shape, f'{FEWEST} times or more, s, each later than the one before')
     given = [_columns(name, values, len(times), item) for name, values in (('z', z), ('zd', zd), ('zdd', zdd))]
     columns = [{} if values is None else dict(zip(item.independent, values.T)) for values in given]
-    table = MotionTable('arrays', times, np.arange(len(times)), *columns)
+    of_arrays = MotionTable('arrays', times, np.arange(len(times)), *columns)
     whole = [values for values in given if values is not None]
     if len(whole) == len(given):
         return Forces(item, solve(item, times, whole, inputs))
-    return Forces(item, solve(item, times, interpolated(table, item.independent), inputs))
+    return Forces(item, solve(item, times, interpolated(of_arrays, item.independent), inputs))
+
+
+def _check_count(duration: float, dt: float | None) -> None:
+    if dt is not None and duration / dt > LONGEST:
+        raise SettingError('dt', dt, f'at most {LONGEST} instants over the duration: a longer step')
 
 
 def _columns(name: str, values: np.ndarray | None, count: int, model: Model) -> np.ndarray | None:
@@ -176,3 +238,26 @@ def _columns(name: str, values: np.ndarray | None, count: int, model: Model) -> 
         raise SettingError(name, array.shape, f'finite values {(count, len(model.z))}: '
                            + (', '.join(model.independent) or 'drivers move all'))
     return array
+
+
+def _check_driven(model: Model) -> None:
+    d = model.description
+    if not d.drivers:
+        raise DescriptionError(d.file, 'drivers', None,
+                               'a driver, or --motion TABLE.csv: inverse dynamics needs a prescribed motion')
+    if model.degrees_of_freedom:
+        raise DescriptionError(d.file, 'drivers', list(d.drivers),
+                               f'drivers of all degrees of freedom; {", ".join(model.independent)} still free: '
+                               'drivers or --motion TABLE.csv for them')
+
+
+def instants(table: MotionTable, duration: float | None, dt: float | None) -> np.ndarray:
+    """Times (k,), s: the table's, or even ones in steps of ``dt`` from its first; the first ``duration`` of them."""
+    first, last = table.t[0], table.t[-1]
+    length = last - first
+    if duration is not None and duration > length * (1 + 1e-9):
+        raise SettingError('duration', duration, f'at most {length:.9g} s, the length of {table.file}')
+    end = last if duration is None else first + duration
+    if dt is None:
+        return table.t[table.t <= end + 1e-9 * length]
+    return np.minimum(first + dt * np.arange(math.floor((end - first) / dt * (1 + 1e-12)) + 1), last)

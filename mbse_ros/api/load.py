@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..description.load import describe
-from ..dynamics.model import Model
+from ..dynamics.model import Model, load_model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from ..machine.find_machine import with_valves
@@ -39,19 +39,49 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     return Model(description, coordinates, None if independent is None else tuple(independent), free, backend)
 
 
-def loaded(item: Loadable) -> Model | Machine:
+def loaded(item: Loadable, valve: str | None = None) -> Model | Machine:
     """What ``load`` gave, or gives for a name or a path; raises SettingError for anything else."""
     if isinstance(item, (str, Path)):
-        return load(item)
+        return load(item, valve=valve)
+    if isinstance(item, Machine) and valve is not None:
+        return Machine(with_valves(item.description, valve))
+    refuse_options('a machine', {'valve': valve})
     if isinstance(item, (Model, Machine)):
         return item
     raise SettingError('model', type(item).__name__, 'a name, a path, or what mbse_ros.load gives')
 
 
-def model_of(item: Loadable) -> Model:
-    """Its mechanism: of a machine, without hydraulics."""
+def model_of(item: Loadable, backend: str = 'auto') -> Model:
+    """Its mechanism: of a machine, without hydraulics; ``backend``: of one that is a name or a path."""
+    if isinstance(item, (str, Path)):
+        return load_model(item, backend=backend)
     found = loaded(item)
     return found.model if isinstance(found, Machine) else found
+
+
+def named(item: Loadable) -> str:
+    """Name or path of a file that is to be read in another way; raises SettingError for what was read already."""
+    if isinstance(item, (str, Path)):
+        return str(item)
+    raise SettingError('model', type(item).__name__, 'a name or a path: the file is read in another way for this')
+
+
+def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadable | None = None,
+             valve: str | None = None, namespace: str | None = None, backend: str = 'auto') -> Model | Machine:
+    """What logs are of: the ``mechanism``, if one is given, else the ``machine``, else the one that the bags name.
+
+    Raises BagError, see ``recorded_machine``, DescriptionError, SettingError.
+    """
+    if mechanism is not None:
+        refuse_options('a machine', {'machine': machine, 'valve': valve})
+        return model_of(mechanism, backend)
+    if machine is None:
+        from ..offline.bag import recorded_machine  # here, as it takes its time to import
+        paths = [item for item in bags if isinstance(item, (str, Path))]
+        if len(paths) < len(bags):
+            raise SettingError('machine', None, 'the machine or mechanism that the samples are of')
+        machine = recorded_machine(paths, namespace)
+    return loaded(machine, valve)
 
 
 def loaded_sources(name: str | Path | None) -> SourceMap | None:

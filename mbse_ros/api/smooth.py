@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
-from .load import Loadable, loaded
+from .load import Loadable, recorded
 from .results.machine_estimate import KINDS, MachineEstimate
 from .results.motion_estimate import MotionEstimate
 from .results.result import Result
@@ -46,17 +47,12 @@ class SmoothedMachine(Result):
         return self.found.smoothed
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was odd about the samples, and what the smoother makes no use of."""
-        return self.found.warnings
+    def _kept(self) -> SmoothedBag:
+        return self.found
 
-    def summary(self) -> list[str]:
-        """What ``mbse smooth`` says of the log, a line each."""
-        return self.found.summary()
-
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What ``mbse smooth --json`` writes; ``full``: with every instant."""
-        return self.found.to_json(full)
+    def report(self, folder: str | Path) -> Path:
+        """Write the report of the filter with the smoothed curves in it, plot and table into a new folder; gives it."""
+        return self.found.report(Path(folder))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,8 +87,9 @@ class SmoothedMachine(Result):
         return found
 
 
-def smooth(log: Log, machine: Loadable, *, lag: float | None = None, tuning: Tuning | None = None,
-           sensors: Sequence[str] | None = None, step: float | None = None, namespace: str | None = None,
+def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,
+           sensors: Sequence[str] | None = None, step: float | None = None, valve: str | None = None,
+           tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None,
            backend: str = 'auto') -> SmoothedMachine | MotionEstimate:
     """Filter a log, then smooth it: all at once, or each instant as known ``lag``, s, after it.
 
@@ -103,29 +100,25 @@ def smooth(log: Log, machine: Loadable, *, lag: float | None = None, tuning: Tun
     """
     if lag is not None and not (math.isfinite(lag) and lag > 0):
         raise SettingError('lag', lag, 'a positive number, s')
-    item, found = loaded(machine), dict(tuning or {})
+    item, found = recorded([log], machine, mechanism, valve, namespace, backend), words(tuning or {})
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'sensors': sensors, 'step': step})
-        return _machine(log, item, found, lag, namespace, backend)
+        from ..graph.machines.machine_settings import MachineGraphSettings
+        from ..offline.bag import TUNING, parse_tuning
+        from ..offline.smooth_machine import smooth_estimate
+        settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']
+        of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
+                               sources)
+        return SmoothedMachine(of_filter.t, smooth_estimate(of_filter.estimate, lag, settings), of_filter)
+    refuse_options('a machine', {'sources': sources})
     from ..offline.linkage import linkage_settings
     from ..offline.smooth_linkage import check_filter, smooth_linkage_log
-    settings = linkage_settings(words(found))
-    check_filter(settings)
+    chosen = linkage_settings(found)
+    check_filter(chosen)
     filtered = linkage_log(log, item, found, sensors or (), step, namespace, backend)
-    smoothed = smooth_linkage_log(filtered, settings, lag, backend)
+    of_bag = str(log) if isinstance(log, (str, Path)) else 'samples'
+    smoothed = smooth_linkage_log(filtered, chosen, lag, backend, of_bag)
     return _of_smoothed(smoothed, motion_of_log(filtered, first_time(log, filtered)))
-
-
-def _machine(log: Log, machine: Machine, tuning: Tuning, lag: float | None, namespace: str | None, backend: str
-             ) -> SmoothedMachine:
-    from ..graph.machines.machine_settings import MachineGraphSettings
-    from ..offline.bag import parse_tuning
-    from ..offline.smooth_machine import smooth_estimate
-    own = {name: value for name, value in tuning.items() if name.startswith('graph.')}
-    settings = parse_tuning(words(own), {'graph': MachineGraphSettings})['graph']
-    rest = {name: value for name, value in tuning.items() if name not in own}
-    filtered = of_machine(log, machine, rest, namespace, backend)
-    return SmoothedMachine(filtered.t, smooth_estimate(filtered.estimate, lag, settings), filtered)
 
 
 def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate:
@@ -135,7 +128,7 @@ def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate
         found.model, 'smoother', filtered.t[at], tuple(_entry(name) for name in found.smoother.names), column('mean'),
         column('stddev'), column('q'), column('qd'), column('qdd'), found.model.independent, column('force'),
         filtered.channels, filtered.innovation[at], filtered.innovation_stddev[at], filtered.used[at],
-        filtered.true_q[at], tuple(filtered.status[k] for k in at), filtered.warnings, found)
+        filtered.true_q[at], tuple(filtered.status[k] for k in at), found.warnings, found)
 
 
 def _entry(name: str) -> str:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,14 +14,12 @@ from ..errors import BagError, SettingError
 from ..errors import refuse_options as refuse
 
 if TYPE_CHECKING:
+    from ..api.results.result import Result
     from ..description.model import MechanismDescription
-    from ..offline.estimate import Estimate
-    from ..offline.linkage import LinkageLog
-    from ..offline.smooth_linkage import SmoothedLog
-    from ..offline.smooth_machine import SmoothedBag
+    from ..dynamics.model import Model
     from ..sources.map import SourceMap
-    from ..streams.linkage import LinkageSettings
 
+T = TypeVar('T')
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
 Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]
@@ -111,18 +110,27 @@ def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> s
             f'--machine {description.name} does)')
 
 
-def log_of_mechanism(bag: Path, name: str, settings: LinkageSettings, sensors: Sequence[str], step: float | None,
-                     namespace: str | None, backend: str) -> LinkageLog:
-    """The log of a mechanism through a filter, with a note on sensors that filters do not know."""
+def mechanism_of(name: str | None, sensors: Sequence[str], backend: str) -> Model | None:
+    """The mechanism of a name, with a note on sensors that filters do not know."""
+    if name is None:
+        return None
     from ..description.load import load_mechanism  # here, as they take their time to import
     from ..dynamics.model import load_model
-    from ..offline.linkage import estimate_linkage_bag
     description = load_mechanism(name)
     note = check_sensors(description, sensors)
     if note:
         typer.echo(f'note: {note}', err=True)
-    return estimate_linkage_bag(bag, load_model(description, backend=backend), settings, sensors, step, namespace,
-                                backend)
+    return load_model(description, backend=backend)
+
+
+def called(verb: Callable[..., T], *arguments: object, **options: object) -> T:
+    """What a verb of the Python API gives; an argument that it refuses is named as the option of the command."""
+    try:
+        return verb(*arguments, **options)
+    except SettingError as error:
+        if error.name not in signature(verb).parameters:
+            raise
+        raise SettingError(f'--{error.name.replace("_", "-")}', error.value, error.expected) from None
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:
@@ -135,14 +143,15 @@ def check_outputs(output: Path | None, json_file: Path | None, report: Path | No
     check_folder(report, '--report')
 
 
-def hand_over(found: Estimate | LinkageLog | SmoothedBag | SmoothedLog, json_file: Path | None, full: bool,
-              output: Path | None = None, write: Callable[[Path], None] | None = None) -> None:
-    """Warnings of a result, those of the compiled functions too; files; and last the answer."""
+def hand_over(found: Result, json_file: Path | None, full: bool = False, report: Path | None = None,
+              wrote: bool = False) -> None:
+    """Warnings of a result, those of the compiled functions too; files; and last the answer, if ``wrote`` with the
+    folder of the report."""
     from ..compiled.compiler import remarks  # here, as it takes its time to import
     from ..report.files import write_json
     for warning in (*found.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
-    if output is not None and write is not None:
-        write(output)
+    if report is not None:
+        found.report(report)
     write_json(json_file, found.to_json(full), None if full else 2)
-    typer.echo('\n'.join(found.summary()))
+    typer.echo((f'wrote {report}: ' if wrote else '') + '\n'.join(found.summary()))

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+import mbse_ros as mbse
+
 from .arguments import (
     Backend,
     Every,
@@ -20,13 +22,11 @@ from .arguments import (
     Set,
     Sources,
     Valve,
+    called,
     check_outputs,
     hand_over,
-    log_of_mechanism,
-    machine_name,
+    mechanism_of,
     names_of,
-    refuse_options,
-    sources_of,
 )
 
 
@@ -46,7 +46,7 @@ def estimate(
         json_: Json = None,
         full: Full = False,
         report: Annotated[Path | None, typer.Option(
-            help='Machine: folder for the report, index.html and PNGs.')] = None,
+            help='Folder for the report: index.html and PNGs, of a mechanism table and plot.')] = None,
         every: Every = 0.0,
         set_: Set = None,
         sources: Sources = None,
@@ -57,30 +57,11 @@ def estimate(
     State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
-    names, maps = names_of(sensors), sources_of(sources)
-    if mechanism is not None:
-        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources,
-                                     'every': every or None})
-        check_outputs(output, json_)
-        from ..offline.linkage import linkage_settings
-        settings = linkage_settings([f'linkage.estimator={estimator or "errorEKF_FE"}', *(set_ or [])])
-        found = log_of_mechanism(bag, mechanism, settings, names, step, namespace, backend)
-        hand_over(found, json_, full, output, found.write)
-        return
-    refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
     check_outputs(output, json_, report)
-    from ..bags.writer import written_outputs
-    from ..machine import load_machine
-    from ..offline.bag import KINDS, estimate_bag, parse_tuning
-    tuning = parse_tuning(set_ or [], KINDS)
-    described = load_machine(machine_name(machine, [bag], namespace), valve)
-    with written_outputs(described, output) as take:
-        estimated = estimate_bag(bag, described, tuning, namespace, backend, maps, full or report is not None, take,
-                                 None, every)
+    names = names_of(sensors)
+    found = called(mbse.estimate, bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
+                   sensors=names or None, step=step, valve=valve, output=output, tuning=set_ or (), every=every,
+                   sources=sources, namespace=namespace, backend=backend, full=full or report is not None)
     if report is not None:
-        from ..offline.estimate_report import report_run
-        from ..report.writer import write_report
-        facts = {'Bag': str(bag)} | ({'Tuning': ', '.join(set_)} if set_ else {})
-        run = report_run(estimated, f'Estimate from {bag.resolve().name}', facts)
-        typer.echo(f'report: {write_report(run, report)}')
-    hand_over(estimated, json_, full)
+        typer.echo(f'report: {found.report(report)}')
+    hand_over(found, json_, full)

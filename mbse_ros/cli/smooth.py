@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+
+import mbse_ros as mbse
 
 from ..errors import SettingError
 from .arguments import (
@@ -21,18 +22,12 @@ from .arguments import (
     Set,
     Sources,
     Valve,
+    called,
     check_outputs,
     hand_over,
-    log_of_mechanism,
-    machine_name,
+    mechanism_of,
     names_of,
-    refuse_options,
-    sources_of,
 )
-
-if TYPE_CHECKING:
-    from ..offline.smooth_linkage import SmoothedLog
-    from ..offline.smooth_machine import SmoothedBag
 
 
 def smooth(
@@ -60,31 +55,9 @@ def smooth(
     """
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
-    if mechanism is not None:
-        refuse_options('a machine', {'valve': valve, 'sources': sources})
-    names, maps = names_of(sensors), sources_of(sources)
-    if lag is not None and not (math.isfinite(lag) and lag > 0):
-        raise SettingError('--lag', lag, 'a positive number, s')
-    if machine is not None and mechanism is not None:
-        raise SettingError('--machine', machine, 'a machine or a mechanism, not both')
     check_outputs(output, json_)
-    found: SmoothedLog | SmoothedBag
-    if mechanism is not None:
-        from ..offline.linkage import linkage_settings
-        from ..offline.smooth_linkage import check_filter, smooth_linkage_log
-        settings = linkage_settings(set_ or [])
-        check_filter(settings)
-        log = log_of_mechanism(bag, mechanism, settings, names, step, namespace, backend)
-        found = smooth_linkage_log(log, settings, lag, backend, str(bag))
-    else:
-        from ..graph.machines.machine_settings import MachineGraphSettings
-        from ..machine import load_machine
-        from ..offline.bag import TUNING, estimate_bag, parse_tuning
-        from ..offline.smooth_machine import smooth_estimate
-        machine = machine_name(machine, [bag], namespace)
-        refuse_options('a mechanism', {'sensors': names or None, 'step': step})
-        tuning = parse_tuning(set_ or [], {**TUNING, 'graph': MachineGraphSettings})
-        of_graph = tuning.pop('graph')
-        estimate = estimate_bag(bag, load_machine(machine, valve), tuning, namespace, backend, maps)
-        found = smooth_estimate(estimate, lag, of_graph)
-    hand_over(found, json_, full, output, found.write)
+    names = names_of(sensors)
+    found = called(mbse.smooth, bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,
+                   sensors=names or None, step=step, valve=valve, tuning=set_ or (), sources=sources,
+                   namespace=namespace, backend=backend)
+    hand_over(found, json_, full, output)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import mbse_ros as mbse
+
 from ..errors import SettingError
 from .arguments import (
     Backend,
@@ -20,14 +22,12 @@ from .arguments import (
     Set,
     Sources,
     Valve,
+    called,
     check_outputs,
-    machine_name,
-    sources_of,
 )
 
 if TYPE_CHECKING:
     from ..bags.bag import Bag
-    from ..offline.estimate import Estimate
     from ..report.data import Signal
 
 SUFFIX = '.rrd'
@@ -48,10 +48,8 @@ def view(
     The machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag itself
     holds of it; estimated as mbse estimate does.
     """
+    from ..api.results.motion_estimate import MotionEstimate
     from ..bags.bag import open_bag
-    from ..machine import load_machine
-    from ..offline.bag import estimate_bag, parse_tuning
-    from ..offline.estimate_report import report_run
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
     check_file(output, '--output', (SUFFIX,))
@@ -60,18 +58,19 @@ def view(
         raise SettingError('--output', 'none', f'a file (-o x{SUFFIX}): there is no screen here; open it with `rerun '
                                                f'x{SUFFIX}`')
     viewer()        # before the work
-    opened = open_bag(bag)
-    described = load_machine(machine_name(machine, [bag], namespace), valve)
-    estimate = estimate_bag(opened, described, parse_tuning(set_ or []), namespace, backend, sources_of(sources))
+    estimate = called(mbse.estimate, bag, machine, valve=valve, tuning=set_ or (), sources=sources, namespace=namespace,
+                      backend=backend)
+    if isinstance(estimate, MotionEstimate):
+        raise SettingError('--machine', machine, 'a machine: this file has no cylinders')
     for warning in estimate.warnings:
         typer.echo(f'warning: {warning}', err=True)
-    run = report_run(estimate, f'Estimate from {bag.resolve().name}', {'Bag': str(bag)})
-    run = replace(run, signals=(*run.signals, *_recorded(opened, namespace, estimate)))
-    show_run(run, int(estimate.track.start_ns[0]), output)
+    start_ns = int(estimate.estimate.track.start_ns[0])
+    run = replace(run := estimate.run, signals=(*run.signals, *_recorded(open_bag(bag), namespace, start_ns)))
+    show_run(run, start_ns, output)
     typer.echo(f'wrote {output}: open it with `rerun {output}`' if output else "rerun's viewer has it")
 
 
-def _recorded(bag: Bag, namespace: str | None, estimate: Estimate) -> list[Signal]:
+def _recorded(bag: Bag, namespace: str | None, start_ns: int) -> list[Signal]:
     """The mass that the bag itself holds, where the live nodes were recorded."""
     import numpy as np
 
@@ -81,5 +80,5 @@ def _recorded(bag: Bag, namespace: str | None, estimate: Estimate) -> list[Signa
     found = read_payload(bag, TopicMap(namespace=namespace))
     if found is None or (np.diff(found.stamp_ns) < 0).any():    # a clock that was set back: no place on this axis
         return []
-    t = 1e-9 * (found.stamp_ns - estimate.track.start_ns[0])
+    t = 1e-9 * (found.stamp_ns - start_ns)
     return [Signal('mass as recorded', 'kg', group='Recorded mass', estimated=Series(t, found.mass, found.stddev))]

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Estimate:
 
     ``loads`` as ``weigh_bags`` has them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the
     end uncertain; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be
-    trusted.
+    trusted; ``facts``: of what log by what tuning, for the report.
     """
 
     machine: Machine
@@ -45,6 +46,7 @@ class Estimate:
     budget: tuple[Cause, ...]
     doubts: tuple[str, ...] = ()
     uncounted: str = ''
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stamps_ns(self) -> np.ndarray:

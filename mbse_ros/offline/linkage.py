@@ -95,7 +95,7 @@ class LinkageLog:
                 'status': [e.status.name.lower() for e in self.estimates]}
         return result
 
-    def write(self, folder: Path) -> None:
+    def write_bag(self, folder: Path) -> None:
         """States and all coordinates as a bag, as the node would publish them."""
         name, model, machine = self.model.description.name, self.model, fingerprint(self.model.description)
         with BagWriter(folder, frame=name) as writer:

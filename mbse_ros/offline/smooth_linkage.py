@@ -116,14 +116,15 @@ class SmoothedLog:
                                'after': self.column('after')}
         return result
 
-    def write(self, folder: Path) -> None:
-        """Picture, and stamp, mean and standard deviations of every instant as CSV, SI."""
+    def report(self, folder: Path) -> Path:
+        """Picture, and stamp, mean and standard deviations of every instant as CSV, SI; gives the new folder."""
         from ..report.plots import write_smoothed  # here: slow to import
         folder.mkdir(parents=True)
         write_smoothed(panels(self), folder)
         names = self.smoother.names
         write_table(folder / 'smoothed.csv', ['stamp_ns', *names, *(f'{name} stddev' for name in names), 'after'],
                     [self.filtered('stamp_ns'), *self.column('mean').T, *self.column('stddev').T, self.column('after')])
+        return folder
 
 
 def check_filter(settings: LinkageSettings) -> None:

@@ -87,14 +87,15 @@ class SmoothedBag:
             result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
         return result
 
-    def write(self, folder: Path) -> None:
-        """The report of the filter with the smoothed curves in it, picture and table."""
+    def report(self, folder: Path) -> Path:
+        """The report of the filter with the smoothed curves in it, picture and table; gives the new folder."""
         from ..report.plots import write_smoothed  # here, as below: slow to import
         from ..report.writer import write_report
         folder.mkdir(parents=True)
         write_report(overlaid(self), folder)
         write_smoothed(panels(self), folder)
         write_columns(self, folder / 'smoothed.csv')
+        return folder
 
 
 def smooth_estimate(estimate: Estimate, lag: float | None = None,

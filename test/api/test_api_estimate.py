@@ -2,14 +2,17 @@
 """``estimate``, ``read_bag``, ``write_bag``: a bag, its arrays and the command line give the same."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 from cli_support import mbse as command
+from cli_support import refused
 
 import mbse_ros as mbse
+from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError, DescriptionError, MbseError, SampleError, SettingError
-from mbse_ros.report.files import write_json
+from mbse_ros.report.files import read_table, write_json
 
 SENSORS = ['encoder', 'crank_gyro']
 
@@ -109,10 +112,46 @@ def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
 
 
-def test_a_run_that_is_no_log_has_no_words(linkage):
+def test_a_run_that_is_no_log_has_words_too(linkage, tmp_path):
     found = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS).run(linkage[0].samples)
-    with pytest.raises(MbseError, match='this run of errorEKF_FE is not of `estimate` or `smooth`'):
-        found.summary()
+    assert found.summary()[:2] == ['200 instants over 0.995 s; at the end',
+                                   f'  theta {found["theta"][-1]:.6g} +- {found.stddev[-1, 0]:.2g} rad']
+    end = found.to_json()['end']['theta']
+    assert end == {'value': found['theta'][-1], 'unit': 'rad', 'stddev': found.stddev[-1, 0]}
+    headings, values = read_table(found.report(tmp_path / 'report') / 'table.csv')
+    assert headings[:2] == ['t [s]', 'theta [rad]'] and 'theta stddev [rad]' in headings
+    np.testing.assert_array_equal(values[:, 1], found['theta'])
+    assert (tmp_path / 'report' / 'plot.png').stat().st_size > 10_000
+
+
+def test_every_option_of_the_command_in_one_call(lift, linkage, tmp_path):
+    """The machine that the bag names, another valve, estimates as a bag, the report; a mechanism by its filter."""
+    (_, bag), (_, motion) = lift, linkage
+    found = mbse.estimate(bag, valve='unknown', tuning=['observer.weighing=apart'], every=0.1, output=tmp_path / 'ours')
+    said = command('estimate', bag, '--valve', 'unknown', '--set', 'observer.weighing=apart', '--every', '0.1', '-o',
+                   tmp_path / 'theirs', '--report', tmp_path / 'command')
+    assert found.machine.name == 'patu655_lift' and found.summary()[:-1] == said.out.splitlines()[1:-1]
+    ours, theirs = (dict(Counter(raw.data for raw in Bag(tmp_path / name).messages())) for name in ('ours', 'theirs'))
+    assert ours == theirs and len(ours) > 100
+    assert found.run.facts['Tuning'] == 'observer.weighing=apart' and found.run.title == 'Estimate from bag'
+    page = found.report(tmp_path / 'report')
+    assert page.name == 'index.html' and sorted(path.name for path in page.parent.iterdir()) == sorted(
+        path.name for path in (tmp_path / 'command').iterdir())
+    small = mbse.estimate(bag, full=False)
+    assert small.to_json() and small.summary()
+    with pytest.raises(MbseError, match='were not kept'):
+        small.report(tmp_path / 'none')
+    by_filter = mbse.estimate(motion, mechanism='four_bar', estimator='UKF', sensors=SENSORS, step=0.01)
+    assert by_filter.estimator == 'UKF'
+
+
+@pytest.mark.parametrize('words, said', [
+    (('--mechanism', 'four_bar', '--valve', 'unknown'), "--valve: got 'unknown', expected no such option here"),
+    (('--mechanism', 'four_bar', '--every', '0.1'), '--every: got 0.1, expected no such option here: it is for a mach'),
+    (('--step', '0.1'), '--step: got 0.1, expected no such option here: it is for a mechanism'),
+    (('--estimator', 'UKF'), "--estimator: got 'UKF', expected no such option here: it is for a mechanism")])
+def test_an_argument_that_is_refused_is_named_as_the_option(lift, words, said):
+    assert refused('estimate', lift[1], *words).startswith(said)
 
 
 def test_a_mechanism_s_arrays(linkage):

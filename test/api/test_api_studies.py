@@ -40,6 +40,35 @@ def test_smoothing_a_mechanism_as_by_the_command_line(truth, bag, tmp_path):
     np.testing.assert_allclose(found.t, truth.samples.t - truth.samples.t[0], atol=1e-9)      # of a bag: from its first
 
 
+def test_what_the_sensors_do_not_see_is_a_warning_here_too():
+    """A gyro on a crank at rest: any angle would do."""
+    still = mbse.Samples(0.005 * np.arange(1, 61), ('crank_gyro',), np.zeros((60, 1)))
+    found = mbse.smooth(still, 'four_bar', sensors=['crank_gyro'], backend='vm')
+    assert any('theta: the sensors do not see it' in line for line in found.warnings)
+
+
+@pytest.mark.parametrize('words, options', [
+    ((), {}), (('--duration', 1, '--dt', 0.1), {'duration': 1.0, 'dt': 0.1})])
+def test_the_forces_of_drivers_as_by_the_command_line(words, options, tmp_path):
+    found = mbse.inverse_dynamics('four_bar_adams_driven', **options)
+    done = command('inverse', 'four_bar_adams_driven', '-o', tmp_path / 'theirs', *words)
+    assert done.out == f'wrote {tmp_path / "theirs"}: {found.summary()[0]}\n'
+    for path in found.report(tmp_path / 'ours').iterdir():
+        assert path.read_bytes() == (tmp_path / 'theirs' / path.name).read_bytes()
+
+
+def test_the_forces_of_a_table_as_by_the_command_line(tmp_path):
+    table = tmp_path / 'motion.csv'
+    table.write_text('t,lift [m]\n0,0.1\n0.5,0.15\n1,0.2\n1.5,0.2\n')
+    found = mbse.inverse_dynamics('patu655_lift', motion=table, dt=0.25)
+    done = command('inverse', 'patu655_lift', '--motion', table, '--dt', 0.25, '-o', tmp_path / 'theirs')
+    assert found.summary()[0] in done.out and found.to_json()['motion']['rows'] == 4
+    assert [f'warning: {line}' for line in found.warnings] == done.err.splitlines()
+    for wrong in (dict(dt=0.0), dict(duration=9.0), dict(z=np.zeros(4))):
+        with pytest.raises(SettingError, match=next(iter(wrong))):
+            mbse.inverse_dynamics('patu655_lift', motion=table, **wrong)
+
+
 def test_a_whole_log_is_better_than_its_filter(truth):
     smoothed, filtered = mbse.smooth(truth.samples, 'four_bar'), mbse.estimate(truth.samples, 'four_bar')
     assert rms(smoothed, truth) < 0.7 * rms(filtered, truth)

@@ -200,7 +200,8 @@ def test_wrong_tuning(word, text, tmp_path):
 
 def test_other_wrong_words(bag):
     assert 'expected one of orifice, compensated, unknown' in refused('estimate', bag, '--valve', 'servo')
-    assert refused('estimate', bag, '--backend', 'gpu') == "backend: got 'gpu', expected one of auto, vm, c"
+    assert refused('estimate', bag, '--backend', 'gpu') == (
+        "--backend: got 'gpu', expected one of auto, vm, c")
     assert 'none of the topics /other/sensors/position' in refused('estimate', bag, '--namespace', 'other')
 
 

@@ -40,9 +40,9 @@ def test_the_recorded_mass_is_shown_where_it_has_a_place(bag, tmp_path):
             for time, output in enumerate(outputs[::order]):      # a clock that was set back, or not
                 msgtype, message = record_message(output.payload, '')
                 writer.write('payload', msgtype, time, message)
-        shown = module._recorded(open_bag(tmp_path / f'{count}'), None, estimate)
+        shown = module._recorded(open_bag(tmp_path / f'{count}'), None, int(estimate.track.start_ns[0]))
         assert len(shown) == count
-    assert module._recorded(open_bag(bag), None, estimate) == []
+    assert module._recorded(open_bag(bag), None, int(estimate.track.start_ns[0])) == []
 
 
 def test_the_machine_is_the_one_of_the_bag(tmp_path, monkeypatch):

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ...offline.estimate import Estimate
     from ...offline.log_loads import WeighedLoad
     from ...payload.mass import Cause
-
+    from ...report.data import Run
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
@@ -89,17 +90,22 @@ class MachineEstimate(Result):
         return self.estimate.budget
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was odd about the samples, one line each."""
-        return self.estimate.warnings
+    def _kept(self) -> Estimate:
+        return self.estimate
 
-    def summary(self) -> list[str]:
-        """What ``mbse estimate`` says of the log, a line each."""
-        return self.estimate.summary()
+    @property
+    def run(self) -> Run:
+        """All that the report shows."""
+        from ...offline.estimate_report import report_run  # here, because it takes its time to import
+        bag = self.estimate.facts.get('Bag')
+        of = f'from {Path(bag).resolve().name}' if bag else f'of {self.machine.name}'
+        return report_run(self.estimate, f'Estimate {of}', self.estimate.facts)
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What ``mbse estimate --json`` writes; ``full``: with the state over time."""
-        return self.estimate.to_json(full)
+    def report(self, folder: str | Path) -> Path:
+        """Write the report, index.html and PNGs; gives its page. Raises OSError, MbseError where the state over time
+        was not kept."""
+        from ...report.writer import write_report  # here, because it takes its time to import
+        return write_report(self.run, Path(folder))
 
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model
-from ...errors import MbseError
 from .result import Result
 from .series import RATES, ResultSeries
 
@@ -87,19 +87,16 @@ class MotionEstimate(Result):
     warnings: tuple[str, ...] = ()
     log: LinkageLog | SmoothedLog | None = field(default=None, repr=False, compare=False)
 
-    def summary(self) -> list[str]:
-        """What ``mbse estimate`` or ``mbse smooth`` says of a log, a line each; raises MbseError for another run."""
-        return self._log.summary()
-
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What ``--json`` of these writes; ``full``: with the state over time. Raises MbseError as above."""
-        return self._log.to_json(full)
-
     @property
-    def _log(self) -> LinkageLog | SmoothedLog:
-        if self.log is None:
-            raise MbseError(f'summary: this run of {self.estimator} is not of `estimate` or `smooth`')
+    def _kept(self) -> LinkageLog | SmoothedLog | None:
         return self.log
+
+    def report(self, folder: str | Path) -> Path:
+        """Of ``smooth`` its plot and table, else those of any result; gives the folder. Raises OSError."""
+        from ...offline.linkage import LinkageLog  # here, because it takes its time to import
+        if self.log is None or isinstance(self.log, LinkageLog):
+            return super().report(folder)
+        return self.log.report(Path(folder))
 
     @property
     def nis(self) -> np.ndarray:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all results have in common: named series over time with units, as a table and as a figure."""
+"""What all results have in common: words, JSON, a report; named series over time with units, as table and figure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,56 @@ MOST = 8                # pairs of axes in a figure where no names are given
 
 
 class Result:
-    """Series over the times ``t`` (k,), s. What a class of results adds: ``series()`` in the order of its columns."""
+    """Series over the times ``t`` (k,), s. What a class of results adds: ``series()`` in the order of its columns, and
+    the words of the command line that gives it: ``summary``, ``to_json``, ``report``."""
 
     if TYPE_CHECKING:
         @property
         def t(self) -> np.ndarray:
             """Times (k,), s."""
+
+    @property
+    def _kept(self) -> Any:
+        """What was kept of a log, with words of its own; None of what was not made of one."""
+        return None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd, one line each."""
+        return () if self._kept is None else tuple(self._kept.warnings)
+
+    def summary(self) -> list[str]:
+        """What the command line prints of it, a line each; of other results the main columns at the end."""
+        if self._kept is not None:
+            return list(self._kept.summary())
+        lines = [f'{len(self.t)} instants over {self.t[-1] - self.t[0]:g} s; at the end']
+        for item in self.main_series():
+            stddev = '' if item.stddev is None else f' +- {item.stddev[-1]:.2g}'
+            lines.append(f'  {item.name} {item.values[-1]:.6g}{stddev}{"" if item.unit == "1" else " " + item.unit}')
+        return lines
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """What ``--json`` writes; ``full``: with every instant."""
+        if self._kept is not None:
+            return dict(self._kept.to_json(full))
+        result: dict[str, Any] = {'instants': len(self.t), 'end': {
+            item.name: {'value': item.values[-1], 'unit': item.unit,
+                        'stddev': None if item.stddev is None else item.stddev[-1]} for item in self.series()}}
+        return result | ({'t': self.t, 'state': {item.name: item.values for item in self.series()}} if full else {})
+
+    def report(self, folder: str | Path) -> Path:
+        """Write all columns as ``table.csv`` and the main ones as ``plot.png`` into a folder; gives it. Some results
+        have a report of their own. Raises OSError."""
+        from ...report.files import write_table  # here, as it takes its time to import
+        from ...report.plots import write_plots
+        place, series = Path(folder), self.series()
+        place.mkdir(parents=True, exist_ok=True)
+        columns = [(f'{item.name} [{item.unit}]', item.values) for item in series]
+        columns += [(f'{item.name} stddev [{item.unit}]', item.stddev) for item in series if item.stddev is not None]
+        write_table(place / 'table.csv', ['t [s]', *(name for name, _ in columns)],
+                    [self.t, *(values for _, values in columns)])
+        write_plots(panels_of(self.t, first_panels(self.main_series()), {}), place / 'plot.png')
+        return place
 
     def series(self) -> list[ResultSeries]:
         """All columns."""
