@@ -22,8 +22,7 @@ from mbse_ros.estimators.weighing import (
     KNOWN,
     STILL_KNOWN,
     _terms,
-    by_doubtful,
-    doubtful,
+    consider_jacobian,
     forgotten,
     frictions,
     within,
@@ -42,14 +41,14 @@ class Linearised:
         self.model = model = self.observer.model
         self.n, self.g, self.m = len(model.names), len(self.machine.coordinates), len(model.measured)
         self.c = frictions(self.machine, model)
-        n, g, a, k = self.n, self.g, len(self.machine.actuated), len(doubtful(self.machine, model)) + self.c
+        n, g, a, k = self.n, self.g, len(self.machine.actuated), len(model.consider(self.machine)) + self.c
         columns, rows = np.triu_indices(n)
         self.full = np.zeros((n, n), dtype=int)
         self.full[rows, columns] = self.full[columns, rows] = n + np.arange(len(rows))
         sizes = [n, len(rows), model.U.numel(), g, self.m + a, 2, a, len(self.machine.volumes), n * k,
                  model.dependent.numel()]
         self.parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes))]
-        names = [self.machine.parameters.names[place] for place in doubtful(self.machine, model)]
+        names = [self.machine.parameters.names[place] for place in model.consider(self.machine)]
         self.differ = [i for i, name in enumerate(names) if not name.startswith('base.')]
         self.index = [item.index for item in model.measured]
         x, variance = ca.SX.sym('x', sum(sizes)), ca.SX.sym('r', self.m)
@@ -58,7 +57,7 @@ class Linearised:
         self.p = ca.vertcat(dt, model.psd, largest, force, variance, self.machine.parameters.symbol)
         P, X = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower)), X_si / ca.SX(model.scale)
         solved = self.closed(near, X[:g], 2)
-        f, A, slopes = ca.substitute([model.f, model.A, by_doubtful(self.machine, model, model.f, model.X[:g])],
+        f, A, slopes = ca.substitute([model.f, model.A, consider_jacobian(self.machine, model, model.f, model.X[:g])],
                                      [model.X, model.dependent, model.U], [X, solved, U])
         factors = activity_of(self.machine, model).factors(activity, n)
         factors[-1] = mass[0]

@@ -36,7 +36,7 @@ from machine_accuracy import CYCLES, LIMITS, PAYLOADS, frames_of, machine_of
 
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.payload.estimator import PayloadEstimator
+from mbse_ros.payload.joint import JointEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Merger, Pipeline
@@ -96,7 +96,7 @@ def compiled_step(name: str, valve: str, segments: list[Segment], step: float) -
 
 def gates_of(name: str, valve: str, states: list[StateEstimate]) -> Callable[[], None]:
     """The gates of a payload estimator alone."""
-    gates = PayloadEstimator(machine_of(name, valve), PayloadSettings())._gates
+    gates = JointEstimator(machine_of(name, valve), PayloadSettings())._gates
 
     def run() -> None:
         gates.reset()

@@ -28,7 +28,6 @@ import numpy as np
 from machine_accuracy import CYCLES, PAYLOADS
 from machine_changes import NUMBERS, changed_machine
 
-from mbse_ros.estimators.hydraulic_state import center_numbers
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.payload.center import center_of
@@ -120,7 +119,7 @@ def estimate(job: Job, valve: str, frames: list[SensorFrame]) -> dict:
     if frames[-1].payload > 0:
         found = center_of(machine, state.names, state.mean[-1], state.covariance)
         off = {axis: found[axis][0] - machine.description.payload.center['xyz'.index(axis)].value - drawn[place]
-               for axis, place in center_numbers(machine).items()}     # from the place that the numbers drawn give
+               for axis, place in machine.parameters.center.items()}     # from the place that the numbers drawn give
     p.assume(right)
     return {'machine': job.machine, 'cycle': job.cycle, 'valve': valve, 'noise': job.noise, 'load': job.payload,
             'number': job.number, 'error': last.mass - frames[-1].payload, 'half': half, 'centre': off,

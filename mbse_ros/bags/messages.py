@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SampleError, StampError
+from ..estimators.mass_information import OWN_COLUMNS
 from ..monitor.faults import Fault, joined
 from ..resources import share_directory
 from ..streams.records import (
@@ -201,7 +202,7 @@ def _check_steps(topic: str, stamp_ns: int, message: Any) -> None:
 def _weighing_shape(message: Any) -> tuple[int, int]:
     """Shape (steps, 3 + k) of what the steps of a state measure of the mass; (0, 3) where empty."""
     count = len(message.weighing)
-    return (message.steps, max(3, count // message.steps)) if count else (0, 3)
+    return (message.steps, max(OWN_COLUMNS, count // message.steps)) if count else (0, OWN_COLUMNS)
 
 
 @cache

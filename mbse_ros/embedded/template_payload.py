@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C of the payload's tick: as ``payload/estimator.py`` and ``streams/stages.py: PayloadStage`` of weighing apart."""
+"""C of the payload's tick: as ``payload/paper.py`` and ``streams/stages.py: PayloadStage`` of weighing apart."""
 
 from __future__ import annotations
 

@@ -63,6 +63,10 @@ class HydraulicModel:
         """How many entries at the state's end are of the payload: its mass, and before it its moments."""
         return sum(name.partition('/')[0] in PAYLOAD for name in self.names)
 
+    def consider(self, machine: Machine) -> list[int]:
+        """Places of the consider parameters: those of the machine where the observer weighs, else none."""
+        return machine.parameters.consider.tolist() if self.weighs else []
+
     @property
     def indirect(self) -> bool:
         """Whether a sensor measures something else than an entry of the state."""

@@ -27,6 +27,7 @@ from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult, last_samples
 from .interpolation_error import InterpolationError, pushes
+from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
 from .observer_settings import ObserverSettings
 from .observer_start import initial, spreads
 from .outside_force import OPENED, OutsideForce
@@ -34,7 +35,7 @@ from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans
 from .silent_pressures import SilentPressures
 from .unweighed_motion import UnweighedMotion
-from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions
+from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
@@ -72,7 +73,7 @@ class HydraulicObserver:
         state, mass = self.layout.state, self.layout.state.places['mass'].start
         self._full, slopes = state.indices('P'), np.ascontiguousarray(state.indices('T').T)
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        names, places = self.machine.parameters.names, doubtful(self.machine, self.model)
+        names, places = self.machine.parameters.names, self.model.consider(self.machine)
         of_model = np.array([not names[place].startswith('sensors.') for place in places]
                             + [True] * frictions(self.machine, self.model), dtype=bool)
         self._slopes, self._derivatives, self._load_slopes = (
@@ -173,7 +174,7 @@ class HydraulicObserver:
         """Mass and moments of the packed state ``before``, of whose information a share is ``kept``."""
         n, c = len(self.names), self.model.unknowns
         places, packed = np.arange(n - c, n), self._full[n - c:, n - c:]
-        numbers, frictions_held = np.split(self._load_slopes, [len(doubtful(self.machine, self.model))], axis=1)
+        numbers, frictions_held = np.split(self._load_slopes, [len(self.model.consider(self.machine))], axis=1)
         P = (before[packed] + before[frictions_held] @ before[frictions_held].T) / kept
         if c and P[-1, -1] < self._x[packed[-1, -1]]:
             self._x[places], self._x[packed], self._x[numbers] = before[places], P, before[numbers]
@@ -244,8 +245,8 @@ class HydraulicObserver:
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
-                             y[:, self._weighing] if self.model.weighs else np.zeros((0, 3)), self._outside.acts,
-                             self._lines.rare(plan.divided) if len(plan.divided) else ())
+                             y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
+                             self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else ())
 
     def _gated(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

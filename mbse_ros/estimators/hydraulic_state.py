@@ -28,7 +28,7 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
     names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
     scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
     if weighs:
-        center, (low, high) = center_numbers(machine), machine.payload_data.limits
+        center, (low, high) = machine.parameters.center, machine.payload_data.limits
         names += [*(f'moment/{axis}' for axis in center), MASS]
         scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
     return tuple(names), np.array(scale)
@@ -39,13 +39,6 @@ def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
     kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination', 'swing',
              'swing_rate')
     return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
-
-
-def center_numbers(machine: Machine) -> dict[str, int]:
-    """Coordinates of the payload's centre that are uncertain, by their axes, and their places among the parameters."""
-    names, stddev = machine.parameters.names, machine.parameters.stddev
-    keys = {axis: f'payload.center[{k}]' for k, axis in enumerate('xyz')}
-    return {axis: names.index(key) for axis, key in keys.items() if key in names and stddev[names.index(key)] > 0}
 
 
 class SegmentResult(NamedTuple):

@@ -25,15 +25,14 @@ from .filters.parts.update import wrapped
 from .hydraulic_layout import HydraulicLayout, hydraulic_layout
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
+from .mass_information import mass_information
 from .weighing import (
     LinearBalance,
     balanced,
-    by_doubtful,
+    consider_jacobian,
     directions,
-    doubtful,
     forgotten,
     held_columns,
-    mass_information,
     relaxed,
     steep,
     weighed,
@@ -189,7 +188,7 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
                empty: ca.SX, dt: ca.SX, order: str, noise: str, halvings: int) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """State, covariance, derivatives by uncertain numbers and dependent coordinates (those before) a step later."""
     solved = _closed(machine, model, near, X[:len(machine.coordinates)])
-    slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
+    slopes = consider_jacobian(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
     density = factors * ca.diag(model.W) + cavitation(machine, model.names, X, empty)
     X, P, F = predict(X, P, f, A, ca.diag(density), dt, order, noise, halvings)
@@ -206,17 +205,16 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     ``before``: the mass's variance before the walk of this step; the payload's entries (c,) of the state, their
     covariance (c, c) after that walk and derivatives (c, k).
     """
-    c, k = model.unknowns, len(doubtful(machine, model))
+    c, k = model.unknowns, len(model.consider(machine))
     known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
     walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
     X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt)
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
-                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:], dt)
-    unit = model.scale[-1]
-    return ((X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now],
-            [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])
+                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:], dt,
+                             model.scale[-1])
+    return (X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now], found.measured.row
 
 
 def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, steps: int = NEWTON) -> ca.SX:
@@ -241,7 +239,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
-            h, H, slopes = ca.substitute([item.h, item.H, by_doubtful(machine, model, item.h, model.X[:g])],
+            h, H, slopes = ca.substitute([item.h, item.H, consider_jacobian(machine, model, item.h, model.X[:g])],
                                          [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
             error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
@@ -271,4 +269,4 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
 def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:
     """Derivatives (1, k) by the uncertain numbers of a sample that measures ``value``, SI: by its offset and gain."""
     measured = ca.SX.sym('measured')
-    return ca.substitute(by_doubtful(machine, model, sample_of(machine, channel, measured)), measured, value)
+    return ca.substitute(consider_jacobian(machine, model, sample_of(machine, channel, measured)), measured, value)

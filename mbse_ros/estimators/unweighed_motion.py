@@ -12,6 +12,7 @@ from math import log
 import numpy as np
 
 from ..machine import Machine
+from .mass_information import LOG_KEPT
 
 UNSEEN = 0.03       # of the range of a coordinate, moved while nothing weighs, from which the load may be another ...
 ANOTHER = 0.3       # ... and from which it may be any
@@ -43,7 +44,7 @@ class UnweighedMotion:
         if self.whole and open is None and self._since is None:
             return      # nearly always
         share, variance = self.take(packed[:self._coordinates], packed[self._moved] > 0.5, packed[self._mass], open)
-        reported[2] += share
+        reported[LOG_KEPT] += share
         if variance:
             packed[self._mass] += variance
             packed[self._activity] = max(packed[self._activity], AGAIN)

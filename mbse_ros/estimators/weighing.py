@@ -25,10 +25,9 @@ import numpy as np
 from ..compiled.lanes import WIDTH
 from ..machine import Machine
 from ..transition.noise import symmetric
-from .activity import STEP_TIME
 from .force_balance import ForceBalance, force_balance
 from .hydraulic_model import HydraulicModel
-from .hydraulic_state import MPA, center_numbers
+from .hydraulic_state import MPA
 
 HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
@@ -41,20 +40,8 @@ WIDE = 1.2          # the same of its uncertainty
 LEAST = 0.02        # of the range of the payload's limits, from which a load has a centre
 PAUSES = 0.1        # s of a pause of all sensors, after which 1/e of what is known of a load counts: it may change
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
-MEMORY = 0.005       # share of the trend of the mass that is forgotten in 1 ms: STEP_TIME
-SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance
-GROWTH = 0.03       # of the logarithm of the mass's activity in 1 ms, by the square of what is beyond
-FADE = 0.004        # decrease of that logarithm in 1 ms
-STEP = 0.7          # at most so much in a step: it sees what it has done only in the next
-LARGEST_ACTIVITY = 1e6
 END = 0.005         # m from an end of the stroke, where the stop may carry the piston, if its damper is not longer
 NOTHING = 1e12      # factor on variances of an equation without information
-
-
-def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
-    """Places of the uncertain numbers whose errors the observer follows: where it weighs, all that it does not find."""
-    found = center_numbers(machine).values()
-    return [k for k in np.flatnonzero(machine.parameters.stddev).tolist() if k not in found] if model.weighs else []
 
 
 def frictions(machine: Machine, model: HydraulicModel) -> int:
@@ -64,16 +51,16 @@ def frictions(machine: Machine, model: HydraulicModel) -> int:
 
 def mass_numbers(machine: Machine, model: HydraulicModel) -> int:
     """How many numbers tell an observer whether the load changes: see ``activity`` and ``trend`` of MassInformation."""
-    return 2 + len(doubtful(machine, model)) if model.weighs else 0
+    return 2 + len(model.consider(machine)) if model.weighs else 0
 
 
 def held_columns(machine: Machine, model: HydraulicModel) -> slice:
     """Columns of the derivatives that belong to these frictions: the last, after those of the uncertain numbers."""
-    first = len(doubtful(machine, model))
+    first = len(model.consider(machine))
     return slice(first, first + frictions(machine, model))
 
 
-def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None,
+def consider_jacobian(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None,
                 jacobian: Callable[[ca.SX, ca.SX], ca.SX] = ca.jacobian) -> ca.SX:
     """Derivatives of an expression (m,) by what is uncertain (m, k), for one standard deviation of each: numbers, then
     frictions near standstill, which are in the force balance alone.
@@ -81,7 +68,7 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
     What depends on them along the loops counts: through the mechanism's q, or, at a position ``z`` (g,), through the
     dependent coordinates of the model.
     """
-    places, held = doubtful(machine, model), ca.SX(expression.numel(), frictions(machine, model))
+    places, held = model.consider(machine), ca.SX(expression.numel(), frictions(machine, model))
     if not places:
         return held
     system, numbers = machine.system, machine.parameters.symbol[places]
@@ -218,7 +205,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     start, g, H, R, sure, grip, slopes = balance._parts()
     ratios, says = [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
-    names = [machine.parameters.names[place] for place in doubtful(machine, model)]
+    names = [machine.parameters.names[place] for place in model.consider(machine)]
     held = held_columns(machine, model)
     differ = [k for k, name in enumerate(names) if not name.startswith('base.')]
     known, c = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN)), model.unknowns
@@ -260,10 +247,10 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 def _residuals(machine: Machine, model: HydraulicModel) -> tuple[ForceBalance, ca.SX, ca.SX]:
     """The force balance, its residuals (a,) with the moments about the load's centre, and what they depend on."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
-    center = list(center_numbers(machine).values())
+    center = list(machine.parameters.center.values())
     moments = ca.jacobian(ca.jacobian(balance.g, machine.payload), parameters[center])      # by those
     g = ca.substitute(balance.g, machine.payload, balance.X[-1]) + moments @ balance.X[-model.unknowns:-1]
-    return balance, g, ca.vertcat(machine.system.q, balance.X, parameters[doubtful(machine, model)])
+    return balance, g, ca.vertcat(machine.system.q, balance.X, parameters[model.consider(machine)])
 
 
 def _steep(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, along: ca.SX
@@ -298,14 +285,14 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     uncertain; SI; ``found``: of ``_steep`` there."""
     (balance, g, by), count = _residuals(machine, model), len(machine.coordinates)
     steepness = ca.SX.sym('steepness', by.numel(), g.numel())
-    ends = np.cumsum([0, machine.system.q.numel(), balance.X.numel(), len(doubtful(machine, model))]).tolist()
+    ends = np.cumsum([0, machine.system.q.numel(), balance.X.numel(), len(model.consider(machine))]).tolist()
     by_q, H, by_numbers = (ca.project(part.T, ca.jacobian_sparsity(g, of)) for part, of in zip(
         ca.vertsplit(steepness, ends), ca.vertsplit(by, ends)))
     H[:, :count] = H[:, :count] + by_q @ machine.reduced.R
     noise = ca.SX.sym('force_psd', *force_psd.shape), ca.SX.sym('dt')
     R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
-    slopes = ca.densify(by_doubtful(machine, model, g, None, lambda _, of: (
+    slopes = ca.densify(consider_jacobian(machine, model, g, None, lambda _, of: (
         by_q if of is machine.system.q else by_numbers)))
     grip = ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
     free = free_of_stops(machine, balance)
@@ -316,43 +303,3 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
                         [ca.densify(H), R, sure, grip, slopes], {'cse': True})
     return found[0], *terms(*_here(machine, X, near), _deviation(machine, balance, X, P, near), force_psd, dt,
                             found[1][:g.numel(), :].T)
-
-
-@dataclass(frozen=True)
-class MassInformation:
-    """What a step measures of the mass: ``information``, 1/kg2, ``weighted``, that times the mass measured, and
-    ``slopes`` (k,), that times its derivatives by the uncertain numbers; ``activity``, the factor on the random walk of
-    the mass, and ``trend`` (1 + k,), the sum of its changes over their standard deviations and of their derivatives by
-    the uncertain numbers over the same, older ones forgotten; ``forgotten``: logarithm of the share of older
-    information that still counts."""
-
-    information: ca.SX
-    weighted: ca.SX
-    slopes: ca.SX
-    forgotten: ca.SX
-    activity: ca.SX
-    trend: ca.SX
-
-
-def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX, ca.SX], walk: ca.SX,
-                     activity: ca.SX, trend: ca.SX, dt: ca.SX | float = STEP_TIME) -> MassInformation:
-    """From a step ``dt``, s, that took mass, its derivatives (k,) and its variance from ``before``, where the variance
-    is that before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
-
-    The changes in a consistent filter are independent of those before; where they keep one direction, and by more
-    than what the uncertain numbers do to the mass in another pose, the load has changed, and the activity of the mass
-    rises.
-    """
-    (mass, slopes, known, old), (found, steeper, new) = before, after
-    learnt = old - new
-    informative = learnt > 1e-12 * old
-    changes = ca.vertcat(found - mass, steeper - slopes)
-    steps, kept = dt / STEP_TIME, (1 - MEMORY) ** (dt / STEP_TIME)
-    trend = kept * trend + ca.if_else(informative, changes / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
-    variance = 1 / (1 - kept ** 2) + ca.sumsqr(trend[1:])
-    beyond = ca.fmax(trend[0] ** 2 / variance - SIGNIFICANT ** 2, 0)
-    grown = ca.exp(ca.fmin(steps * GROWTH * beyond, STEP) - steps * FADE)
-    return MassInformation(ca.if_else(informative, learnt / (old * new), 0),
-                           ca.if_else(informative, found / new - mass / old, 0),
-                           ca.if_else(informative, steeper / new - slopes / old, 0), ca.log(known / (old - walk)),
-                           ca.fmin(ca.fmax(activity * grown, 1), LARGEST_ACTIVITY), trend)

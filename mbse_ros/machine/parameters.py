@@ -36,6 +36,25 @@ class Parameters:
         """Nominal values, SI."""
         return self._mean[self._places].copy()
 
+    @property
+    def center(self) -> dict[str, int]:
+        """Coordinates of the payload's centre that are uncertain, by their axes, and their places in ``names``."""
+        keys = {axis: f'payload.center[{k}]' for k, axis in enumerate('xyz')}
+        return {axis: self.names.index(key) for axis, key in keys.items()
+                if key in self.names and self.stddev[self.names.index(key)] > 0}
+
+    @property
+    def consider(self) -> np.ndarray:
+        """Places (k,) in ``names`` of the consider parameters (S. F. Schmidt, Application of state-space methods to
+        navigation problems, Advances in Control Systems 3, 1966): the uncertain numbers whose errors an observer that
+        weighs carries along and does not estimate. The payload's centre is in its state."""
+        return np.setdiff1d(np.flatnonzero(self.stddev), list(self.center.values()))
+
+    @property
+    def consider_names(self) -> tuple[str, ...]:
+        """Their keys in the file."""
+        return tuple(self.names[place] for place in self.consider)
+
     def factor(self, places: Sequence[int] | None = None) -> np.ndarray:
         """Lower triangular (k, k), SI: times independent errors of standard deviation 1 it gives those of the numbers,
         or of some (k,) of them; diagonal where no calibration has made them depend on each other."""

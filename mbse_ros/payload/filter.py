@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from copy import copy
 from functools import lru_cache
+from math import exp, inf, log
 
 import numpy as np
 
 from .mass import NORMAL
+from .payload_settings import PayloadSettings
 
 SAMPLE_TIME = 1e-3  # s between the samples for which gain and window of the settings hold
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
+RESTART = 0.8       # share of the information so far that still counts, from which down window and scatter start again
+NONE = np.zeros(0, int)
 STEEPEST = 5.0      # of the logarithm of what counts, up to which sums are divided by it: 2 of 16 digits are lost
 
 
@@ -184,6 +188,110 @@ class BatchScatter:
         spread = max(second - 2 * mean * first + mean ** 2 * square, 0.0)
         freedom = max(min(total ** 2 / square, self.batches) - 1.0, 1.0)
         return spread / total ** 2 * (freedom + 1.0) / freedom, freedom
+
+
+class MassFilter:
+    """Samples of the mass through low-pass and triangular window, with their scatter.
+
+    Rows (n, 2 + parameters) are information on the mass, 1/kg2, and that times the mass and times its derivatives by
+    the uncertain numbers. ``value`` (1 + parameters,), of the window: mass and derivatives, None before the first
+    sample. ``kept``: logarithm of the share of the first information on the mass that still counts. ``samples``: how
+    many have come.
+    """
+
+    def __init__(self, parameters: int, settings: PayloadSettings) -> None:
+        self._width = 1 + parameters
+        self.value: np.ndarray | None = None
+        self.samples, self.kept = 0, 0.0
+        self._make(settings, SAMPLE_TIME)
+
+    def _make(self, settings: PayloadSettings, dt: float) -> None:
+        self.dt, self._gain = dt, gain_of(settings.low_pass_gain, dt)
+        self._low_pass = LowPass(self._gain, self._width)
+        self._window = TriangularWindow(window_of(settings.window, dt), self._width)
+        self._batch = max(1, round(settings.batch_time / dt))
+        self._scatter: BatchScatter | None = None
+        self._share = 1.0       # of the information that still counts, since window and scatter started
+
+    def tune(self, settings: PayloadSettings, dt: float) -> None:
+        """Continue from the mass with another gain, window, batch or step ``dt``, s; its scatter is collected again."""
+        sums = self._low_pass.sums
+        self._make(settings, dt)
+        self.replace(sums)
+
+    def replace(self, sums: np.ndarray) -> None:
+        """Continue from the ``sums`` (2 + parameters,) of rows that are all that counts of the past."""
+        self._low_pass.sums = sums
+        if self.value is not None:
+            self.value = self._window.update(self._low_pass.value[None, :])
+
+    def copy(self) -> MassFilter:
+        """The same, for itself."""
+        other = copy(self)
+        other._low_pass, other._window, other._scatter = copy(self._low_pass), self._window.copy(), copy(self._scatter)
+        other._low_pass.sums = self._low_pass.sums.copy()
+        return other
+
+    @property
+    def total(self) -> float:
+        """Information on the mass, 1/kg2, older one forgotten."""
+        return self._low_pass.total
+
+    @property
+    def low_passed(self) -> np.ndarray:
+        """Mass and derivatives (1 + parameters,) before the window."""
+        return self._low_pass.value
+
+    @property
+    def variance(self) -> tuple[float, float]:
+        """Of the mass by the scatter of its samples, kg2, and its degrees of freedom; infinite before two batches."""
+        if self._scatter is None or self.value is None:
+            return inf, 0.0
+        return self._scatter.variance(float(self.value[0]), self.total)
+
+    def take(self, rows: np.ndarray, forgotten: np.ndarray | None = None) -> None:
+        """Rows of samples; ``forgotten`` (n,): logarithm of the share of older information that still counts at
+        each."""
+        self.samples += len(rows)
+        self.value = self._window.update(self._low_pass.update(rows, forgotten))
+        if self._scatter is None:
+            self._scatter = BatchScatter(self._gain, self._batch)
+        weight, weighted = np.add.reduce(rows[:, :2]).tolist()
+        self._scatter.update(weight, weighted, len(rows))
+
+    def take_some(self, rows: np.ndarray, taken: np.ndarray, forgotten: np.ndarray) -> None:
+        """Rows of which some are ``taken`` (n,), in parts between the steps in which the window starts again."""
+        first, forgotten = 0, forgotten.copy()
+        while first < len(rows):
+            total = forgotten[first:].cumsum()
+            lost = (np.flatnonzero(self._share * np.exp(total) < RESTART)
+                    if self._share * exp(max(np.minimum.reduce(total), -700.0)) < RESTART else NONE)
+            if lost.size and lost[0] == 0:
+                self.forget(float(np.exp(forgotten[first])))
+                forgotten[first] = 0.0
+                continue
+            part = slice(first, first + int(lost[0]) if lost.size else len(rows))
+            total, where = total[:part.stop - first], taken[part].nonzero()[0]
+            first, left = part.stop, float(total[-1])
+            self.kept += left
+            self._share *= exp(left)
+            if where.size:
+                at = total[where]
+                at[1:] -= at[:-1].copy()
+                self.take(rows if len(where) == len(rows) else rows[part][where], at)
+                left -= float(total[where[-1]])
+            if left:
+                self._low_pass.sums *= exp(left)
+
+    def forget(self, share: float) -> None:
+        """Of the information so far only a share still counts; where much is lost, window and scatter start again."""
+        if share < 1.0:
+            self.kept += log(max(share, 1e-300))
+            self._low_pass.sums *= share
+            self._share *= share
+            if self._share < RESTART:
+                self._window.clear()
+                self._scatter, self._share = None, 1.0
 
 
 def t_quantile(freedom: float) -> float:

@@ -80,9 +80,10 @@ def reading(state: StateEstimate | None, payload: PayloadEstimate, place: Place 
     information, slopes = 0.0, NO_SLOPES
     trusted = Fault.NOT_TRUSTED not in payload.faults
     measured = payload.status is PayloadStatus.UPDATING or not trusted
-    if state is not None and state.weighing.size and measured:
-        rows = state.weighing[state.weighing[:, 0] > 0.0]
-        information, slopes = float(rows[:, 0].sum()), rows[:, 3:].sum(axis=0)
+    if state is not None and state.weighs and measured:
+        found = state.mass_information
+        some = found.information > 0.0
+        information, slopes = float(found.information[some].sum()), found.slopes[some].sum(axis=0)
     return Reading(payload.stamp_ns, payload.mass, payload.stddev, payload.status, place, trusted, information,
                    slopes, payload.faults)
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..errors import RecordsError, ScaleError
-from ..estimators.hydraulic_state import center_numbers
 from ..estimators.observability.mass_accuracy import check_counts
 from ..machine import Machine
 from ..streams.records import PayloadEstimate, StateEstimate
@@ -93,7 +92,7 @@ class ScaleStage:
         low, high = machine.payload_data.limits
         self._span = high - low
         self._where = Whereabouts(machine, file.chart.origin if file.chart else None)
-        self._detector = Detector(followed_numbers(machine), self._span, settings)
+        self._detector = Detector(machine.parameters.consider_names, self._span, settings)
         self.pending: deque[Record] = deque()
         self.trouble, self._refused_ns = '', 0      # why records wait, and since when
         self._payload: PayloadEstimate | None = None
@@ -271,10 +270,3 @@ class ScaleStage:
             common = {**mass.common, **({f'zero/{zero.number}': mass.own} if mass.own else {})}
             tare = combined(((1.0, tare), (1.0, replace(mass, own=0.0, common=common))))
         self._detector.tare = tare
-
-
-def followed_numbers(machine: Machine) -> tuple[str, ...]:
-    """Keys of the uncertain numbers that an observer of motion and mass reports derivatives by, in its order."""
-    own = set(center_numbers(machine).values())
-    return tuple(name for k, (name, stddev) in enumerate(zip(machine.parameters.names, machine.parameters.stddev))
-                 if stddev > 0.0 and k not in own)

@@ -38,7 +38,7 @@ class Lately:
         self._last_ns, self._rare = 0, 0.0
 
     def take(self, now_ns: int, weighing: np.ndarray, mass: Mass, rare: bool) -> None:
-        """What a segment up to ``now_ns`` says of the mass, see StateEstimate; ``rare``: by samples that are."""
+        """What a segment up to ``now_ns`` says of the mass, see MassInformation; ``rare``: by samples that are."""
         passed, self._last_ns = max(0, now_ns - self._last_ns), now_ns
         self._rare += (rare - self._rare) * (1.0 - exp(-passed / LASTS_NS))
         if mass.taken:

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from ..estimators.mass_information import OWN_COLUMNS, MassInformation
 from ..estimators.weighing import PAUSES
 from ..monitor.faults import NONE, Fault
 
@@ -87,9 +88,7 @@ class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
     ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step measures of the mass of the
-    payload: information, 1/kg2; that times the mass, 1/kg; the logarithm of the share of older information that still
-    counts, below 0 where the load changes; the information times the derivatives of the mass by the k uncertain numbers
-    of the machine, 1/kg for one standard deviation of each. ``faults``: what ``reason`` says, for whatever decides.
+    payload, as ``mass_information`` names it. ``faults``: what ``reason`` says, for whatever decides.
     """
 
     sequence: int
@@ -107,8 +106,18 @@ class StateEstimate:
     nis_dof: int
     status: ObserverStatus
     reason: str = ''
-    weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, OWN_COLUMNS)))
     faults: Fault = NONE
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the observer estimates the mass with the motion."""
+        return self.weighing.size > 0
+
+    @property
+    def mass_information(self) -> MassInformation[np.ndarray]:
+        """What each step measures of the mass."""
+        return MassInformation.of(self.weighing)
 
 
 @dataclass(frozen=True)

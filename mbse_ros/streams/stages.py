@@ -12,6 +12,7 @@ from ..errors import PositionProblemError, SampleError, SingularConfigurationErr
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.hydraulic_state import SegmentResult
+from ..estimators.mass_information import columns
 from ..estimators.observer_settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
@@ -20,8 +21,10 @@ from ..monitor.faults import DOUBTS, NONE, Fault, reason_of, together
 from ..payload.estimator import PayloadEstimator
 from ..payload.exchanged import Exchanged
 from ..payload.gates import too_slow
+from ..payload.joint import JointEstimator
 from ..payload.load_change import LoadChange
 from ..payload.mass import Cause, Mass
+from ..payload.paper import PaperEstimator
 from ..payload.payload_settings import PayloadSettings
 from ..payload.trust import WANDERED, Alarm, Drift, OneWay, Trust
 from .channel_monitor import NoiseWatch
@@ -246,7 +249,9 @@ class PayloadStage:
     """State estimates in, payload masses out; holds the mass, and says why, where a sample cannot be trusted."""
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
-        self._estimator = PayloadEstimator(machine, settings, backend)
+        self._machine, self._columns, self._weighs = machine, columns(len(machine.parameters.consider)), True
+        self._joint, self._paper = (kind(machine, settings, backend) for kind in (JointEstimator, PaperEstimator))
+        self._estimator: PayloadEstimator = self._joint
         self._limits, self._exchanged = machine.payload_data.limits, Exchanged(machine)
         self.reset()
 
@@ -258,22 +263,23 @@ class PayloadStage:
     @property
     def note(self) -> str:
         """What is wrong with the tuning in force; '' when nothing is."""
-        return too_slow(self._estimator.machine, 'payload.min_speed', self.settings.min_speed)
+        return too_slow(self._machine, 'payload.min_speed', self.settings.min_speed)
 
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on."""
-        self._estimator.configure(settings)
+        for estimator in self._joint, self._paper:
+            estimator.configure(settings)
 
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
         self._exchanged.reset()
         self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ('', NONE)
-        self._trust, self._drift, self._one_way = Trust(), Drift(self._estimator.difference), OneWay()
-        machine = self._estimator.machine
+        self._trust, self._drift, self._one_way = Trust(), Drift(self._difference), OneWay()
+        machine = self._machine
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
-        self._change = LoadChange(self._limits[1] - self._limits[0], self._estimator.difference,
+        self._change = LoadChange(self._limits[1] - self._limits[0], self._difference,
                                   0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
         self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
@@ -290,9 +296,10 @@ class PayloadStage:
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
-        if state.weighing.size and state.weighing.shape[1] != self._estimator.columns:
+        if state.weighs and state.weighing.shape[1] != self._columns:
             raise SampleError('state.weighing', state.stamp_ns, state.weighing.shape[1],
-                              f'{self._estimator.columns} columns, as of this machine')
+                              f'{self._columns} columns, as of this machine')
+        self._choose(state.weighs)
         before, length = self._elapsed.total, len(state.mean) * state.step_ns
         now = self._elapsed.add(state.stamp_ns - length, state.stamp_ns, state.restart)
         if state.restart:
@@ -323,7 +330,7 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(state.weighing),
                                 (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR * outside,
                                  Fault.OUTSIDE_FORCE))
-        if state.weighing.size and now - self._doubted_ns < RETURN_NS:
+        if state.weighs and now - self._doubted_ns < RETURN_NS:
             return self._record(state, self._estimator.hold(state.weighing), (
                 PayloadStatus.NO_DATA, f'{reason_of(Fault.DOUBTED)} within the last {RETURN_NS * 1e-9:g} s',
                 Fault.DOUBTED))
@@ -335,6 +342,16 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(),
                                 (PayloadStatus.OUTSIDE_STROKE, str(error), Fault.SINGULAR))
         return self._record(state, mass)
+
+    def _choose(self, weighs: bool) -> None:
+        """The estimator for what the observer gives; one that had been left begins from nothing."""
+        if weighs is self._weighs:
+            return
+        self._weighs, self._estimator = weighs, self._joint if weighs else self._paper
+        self._estimator.reset()
+
+    def _difference(self, new: Mass, old: Mass) -> tuple[float, float]:
+        return self._estimator.difference(new, old)
 
     def _trusted(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> Verdict:
         """The same, but for a mass that looks well soon after one that cannot be."""
@@ -367,12 +384,12 @@ class PayloadStage:
         self._lately.take(self._elapsed.total, state.weighing, mass, Fault.RARE in state.faults)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._change.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
-        verdict = held or verdict_of(mass, self._change, self._limits, self._unseen, state.weighing.size > 0)
+        verdict = held or verdict_of(mass, self._change, self._limits, self._unseen, state.weighs)
         if held is None and (
                 verdict[0] in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS
                 or verdict[0] is PayloadStatus.UPDATING and looks_back and not self._lately.shows(mass)):
             verdict = (PayloadStatus.NO_DATA, *self._rare)
-        if state.weighing.size:
+        if state.weighs:
             verdict = self._trusted(state, mass, verdict)
         if verdict[0] in JUDGED and (said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said

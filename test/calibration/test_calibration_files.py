@@ -20,7 +20,7 @@ from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.estimators.force_balance import force_balance
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.weighing import by_doubtful
+from mbse_ros.estimators.weighing import consider_jacobian
 from mbse_ros.machine.machine import Machine
 from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.offline.calibration import calibrate_machine
@@ -111,7 +111,7 @@ def test_slopes_by_errors_in_common():
         machine = Machine(parse_mechanism(text + more))
         model = hydraulic_model(machine, True)
         g = force_balance(machine, model.names, open_loops=True)
-        slopes = by_doubtful(machine, model, g.g)
+        slopes = consider_jacobian(machine, model, g.g)
         symbols = [g.near, g.X, machine.parameters.symbol, machine.payload]
         X = np.full(len(model.names), 0.1)
         found[bool(more)] = machine, ca.Function('s', symbols, [slopes])(

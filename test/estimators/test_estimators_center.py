@@ -15,7 +15,7 @@ from machine_variants import changed, exact_sensors
 from test_estimators_weighing import evaluated_of
 
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
-from mbse_ros.estimators.hydraulic_state import center_numbers, state_names
+from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
 from mbse_ros.offline.estimate import Estimate
@@ -44,7 +44,7 @@ def run(seed: int = 2) -> list[SensorFrame]:
 
 
 def test_what_the_file_calls_certain_is_no_entry_of_the_state() -> None:
-    assert list(center_numbers(machine('unknown'))) == ['x', 'z'] and not center_numbers(load_machine('patu655'))
+    assert list(machine('unknown').parameters.center) == ['x', 'z'] and not load_machine('patu655').parameters.center
     names, scale = state_names(machine('unknown'), True)
     assert names[-3:] == ('moment/x', 'moment/z', 'payload/mass') and scale[-3:].tolist() == [200.0, 200.0, 1000.0]
     model = hydraulic_model(load_machine('zx200'), True)

@@ -13,7 +13,7 @@ from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.weighing import HELD, doubtful, forgotten, frictions
+from mbse_ros.estimators.weighing import HELD, forgotten, frictions
 
 
 @pytest.mark.parametrize('name', MACHINES)
@@ -45,7 +45,7 @@ def test_an_innovation_knows_the_friction() -> None:
     machine = machine_of('patu655')
     model, P, X = hydraulic_model(machine, True), covariance('patu655'), carried('patu655')
     unit = np.outer(model.scale, model.scale)
-    T = ca.SX.sym('T', len(X), len(doubtful(machine, model)) + frictions(machine, model))
+    T = ca.SX.sym('T', len(X), len(model.consider(machine)) + frictions(machine, model))
     near = ca.DM(machine.position(X[:2])[machine.system.dependent])
     variance = ca.DM([channel.sensor.noise ** 2 for channel in machine.all_channels])
     state = ca.SX(ca.DM(X / model.scale)), ca.SX(ca.DM(P / unit)), T

@@ -15,24 +15,22 @@ from payload_states import Carrier
 
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
+from mbse_ros.estimators.mass_information import MassStep, mass_information
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import (
     CONSTANT,
     KNOWN,
     STILL_KNOWN,
-    MassInformation,
     _steep,
     _terms,
     balanced,
     directions,
-    doubtful,
     frictions,
-    mass_information,
     steep,
     weighed,
 )
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.estimator import PayloadEstimator
+from mbse_ros.payload.joint import JointEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
@@ -111,7 +109,7 @@ def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.n
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     symbols = ca.SX.sym('X', len(X)), ca.SX.sym('P', len(X), len(X)), ca.SX.sym('near', len(machine.system.dependent))
-    size = len(X), len(doubtful(machine, model)) + frictions(machine, model)
+    size = len(X), len(model.consider(machine)) + frictions(machine, model)
     T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
     balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT),
@@ -222,7 +220,7 @@ def test_at_rest_the_mass_is_as_uncertain_as_the_friction() -> None:
         np.testing.assert_allclose(mean[3:5], pressures, atol=3e4)
 
 
-def information_of_a_step() -> tuple[list[ca.SX], MassInformation]:
+def information_of_a_step() -> tuple[list[ca.SX], MassStep]:
     """Symbols: mass, its slope, its variance before and after the walk; mass, slope and variance then; variance that a
     calm mass walks, activity, trend (2,)."""
     symbols = [ca.SX.sym(name, 2 if name == 'j' else 1) for name in 'abcdefghij']
@@ -232,8 +230,7 @@ def information_of_a_step() -> tuple[list[ca.SX], MassInformation]:
 def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
     """Information and weighted masses of many steps, forgotten as said: mass and variance of a scalar Kalman filter."""
     symbols, it = information_of_a_step()
-    function = ca.Function('information', symbols, [it.information, it.weighted, it.forgotten, it.slopes, it.activity,
-                                                    it.trend])
+    function = ca.Function('information', symbols, [*it.measured.row, it.activity, it.trend])
     rng, m, P, activity, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, np.zeros(2)
     information, weighted, slope, inclined = 1 / P, m / P, 0.0, 0.0
     for k in range(400):
@@ -351,7 +348,7 @@ def test_the_interval_knows_what_each_uncertain_number_does() -> None:
     pipeline = Pipeline(machine)
     feed(pipeline, frames)
     base = masses_of(pipeline)
-    stated = pipeline.payload._estimator._window_value[1:] * parameters.stddev
+    stated = pipeline.payload._estimator._filter.value[1:] * parameters.stddev
     mean = parameters.mean
     for k, (name, deviation) in enumerate(zip(parameters.names, parameters.stddev)):
         sensor = name.startswith('sensors.')
@@ -374,7 +371,7 @@ def test_both_ways_have_their_gates() -> None:
     """What the observer reports counts where the payload's own gates are open; acceleration closes none."""
     frames = simulate(100.0, 2, WorkCycle(0.3, (Move(0.0, 0.5), Move(5.0, 2.0, 0.02), Move(0.0, 0.5))))
     outputs = estimate('orifice', frames).outputs
-    fast = PayloadEstimator(crane(), PayloadSettings(min_speed=0.5))
+    fast = JointEstimator(crane(), PayloadSettings(min_speed=0.5))
     for o in outputs:
         last = fast.process(o.state.mean, o.state.covariance, 1e-3, o.state.weighing)
     assert last.samples == 0 and np.isnan(last.mass) and last.gate == 'too slow'

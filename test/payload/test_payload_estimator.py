@@ -11,8 +11,10 @@ from core_support import crane
 from payload_states import Carrier
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.payload.estimator import PayloadEstimator
+from mbse_ros.estimators.mass_information import LOG_KEPT, MassInformation, additive_columns, columns
+from mbse_ros.payload.joint import JointEstimator
 from mbse_ros.payload.mass import Mass
+from mbse_ros.payload.paper import PaperEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 
 DT, SPEED = 1e-3, 0.05
@@ -37,11 +39,11 @@ def at_50(carrier: Carrier) -> np.ndarray:
     return lift(carrier, 50.0)
 
 
-def estimator(**changes: float) -> PayloadEstimator:
-    return PayloadEstimator(crane(), PayloadSettings(**changes), 'vm')
+def estimator(**changes: float) -> PaperEstimator:
+    return PaperEstimator(crane(), PayloadSettings(**changes), 'vm')
 
 
-def feed(payload: PayloadEstimator, states: np.ndarray, segment: int = 10) -> Mass:
+def feed(payload: PaperEstimator, states: np.ndarray, segment: int = 10) -> Mass:
     for part in np.split(states, range(segment, len(states), segment)):
         mass = payload.process(part, P, DT)
     return mass
@@ -166,11 +168,11 @@ def test_before_two_batches_the_interval_is_wide_by_one_samples_variance(carrier
 
 def test_loads_that_follow_each_other_for_hours() -> None:
     """An observer that notices another load again and again: each is weighed from nothing."""
-    payload, rng = PayloadEstimator(crane(), PayloadSettings(), 'vm'), np.random.default_rng(2)
+    payload, rng = JointEstimator(crane(), PayloadSettings(), 'vm'), np.random.default_rng(2)
     states = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1))
     masses = []
     for load in np.tile([20.0, 300.0, 80.0], 30):
-        reported = np.zeros((100, 3 + payload._doubtful.size))
+        reported = np.zeros((100, columns(crane().parameters.consider.size)))
         reported[0, 2] = -30.0
         reported[10:, 0], reported[10:, 1] = 1.0, load + rng.standard_normal(90)
         gone = payload.process(states[:10], P, DT, reported[:10])
@@ -182,11 +184,28 @@ def test_loads_that_follow_each_other_for_hours() -> None:
 
 def test_a_mass_whose_information_fades_is_unknown() -> None:
     """Information goes, little by little, down to nothing, without one sample: then there is no mass."""
-    payload = PayloadEstimator(crane(), PayloadSettings(), 'vm')
-    states, reported = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1)), np.zeros((100, 3 + payload._doubtful.size))
+    payload = JointEstimator(crane(), PayloadSettings(), 'vm')
+    states = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1))
+    reported = np.zeros((100, columns(crane().parameters.consider.size)))
     reported[:, 0], reported[:, 1] = 1.0, 50.0
     known = payload.process(states, P, DT, reported)
     reported[:, :2], reported[:, 2] = 0.0, -0.01
     widths = [payload.process(states, P, DT, reported).stddev for _ in range(200)]
     assert known.mass == pytest.approx(50.0) and np.all(np.diff(widths[:10]) > 0)
     assert np.isnan(widths[-150:]).all()
+
+
+def test_what_an_observer_reports_has_one_layout() -> None:
+    """The rows of the wire by their names, and what of them adds up."""
+    rows = np.arange(10.0).reshape(2, 5)
+    found = MassInformation.of(rows)
+    assert columns(2) == 5 and [part[0].tolist() for part in found.row] == [0.0, 1.0, 2.0, [3.0, 4.0]]
+    assert additive_columns(2).tolist() == [0, 1, 3, 4] and found.log_kept.tolist() == rows[:, LOG_KEPT].tolist()
+
+
+def test_masses_of_a_machine_without_uncertain_numbers_can_be_compared(at_50: np.ndarray) -> None:
+    """Whether the load changes is asked of the difference; that of the paper's estimator is of the masses alone."""
+    payload = estimator()
+    old, new = feed(payload, at_50[:600]), feed(payload, at_50[600:900])
+    assert payload.difference(new, old) == (new.mass - old.mass, 0.0)
+    assert np.isfinite(payload.difference(new, old)).all()

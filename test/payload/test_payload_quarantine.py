@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.payload.quarantine import Quarantine
+from mbse_ros.payload.paper import GuardInterval
 
 CLEAN = st.lists(st.one_of(st.just(True), st.booleans()), min_size=1, max_size=300)
 
@@ -20,12 +20,12 @@ def expected(clean: list[bool], guard: int) -> list[int]:
 
 def run(clean: list[bool], guard: int, cuts: list[int]) -> list[int]:
     """Numbers of the samples that pass, fed in the given pieces."""
-    quarantine, passed = Quarantine(2), []
+    guarded, passed = GuardInterval(2), []
     rows = np.column_stack([np.arange(len(clean)), -np.arange(len(clean))]).astype(float)
     for part in np.split(np.arange(len(clean)), sorted(c % len(clean) for c in cuts)):
         if len(part):
             flags = np.array(clean)[part]
-            found = quarantine.pass_through(rows[part], None if flags.all() else flags, guard)
+            found = guarded.release(rows[part], None if flags.all() else flags, guard)
             np.testing.assert_array_equal(found[:, 0], -found[:, 1])
             passed += found[:, 0].astype(int).tolist()
     return passed
@@ -45,13 +45,13 @@ def test_long_clean_runs_pass_whole(length: int, guard: int, piece: int) -> None
 
 
 def test_clear_drops_what_waits() -> None:
-    quarantine, rows = Quarantine(1), np.arange(10.0)[:, None]
-    quarantine.pass_through(rows, None, 3)
-    quarantine.clear()
-    assert quarantine.pass_through(rows + 10, None, 3)[:, 0].tolist() == [13.0, 14.0, 15.0, 16.0]
+    guarded, rows = GuardInterval(1), np.arange(10.0)[:, None]
+    guarded.release(rows, None, 3)
+    guarded.clear()
+    assert guarded.release(rows + 10, None, 3)[:, 0].tolist() == [13.0, 14.0, 15.0, 16.0]
 
 
 def test_a_shorter_guard_takes_effect_at_once() -> None:
-    quarantine, rows = Quarantine(1), np.arange(20.0)[:, None]
-    assert len(quarantine.pass_through(rows, None, 8)) == 4      # 8 .. 11
-    assert quarantine.pass_through(rows[:1] + 20, None, 2)[:, 0].tolist() == [float(k) for k in range(12, 19)]
+    guarded, rows = GuardInterval(1), np.arange(20.0)[:, None]
+    assert len(guarded.release(rows, None, 8)) == 4      # 8 .. 11
+    assert guarded.release(rows[:1] + 20, None, 2)[:, 0].tolist() == [float(k) for k in range(12, 19)]

@@ -19,7 +19,7 @@ from mbse_ros.scale.live import live
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, UNDO, ZERO, Record, mass_data
 from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
-from mbse_ros.scale.stage import MemoryJournal, followed_numbers
+from mbse_ros.scale.stage import MemoryJournal
 from mbse_ros.scale.table import place_text, total_text
 from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
@@ -330,14 +330,6 @@ def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_fault() -> Non
 
 def test_a_swing_beside_zero_has_no_minus() -> None:
     assert [place_text({'swing': angle}) for angle in (-0.001, 0.001, -0.5)] == ['0 deg', '0 deg', '-29 deg']
-
-
-def test_the_numbers_are_those_that_the_observer_reports_by() -> None:
-    from mbse_ros.payload.estimator import PayloadEstimator
-    from mbse_ros.payload.payload_settings import PayloadSettings
-    machine = excavator()
-    estimator = PayloadEstimator(machine, PayloadSettings(), 'vm')
-    assert followed_numbers(machine) == tuple(machine.parameters.names[k] for k in estimator._followed)
 
 
 def test_the_total_is_of_loads_that_are_trusted_and_the_others_stand_beside_it() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from core_support import feed
 
+from mbse_ros.estimators.mass_information import columns
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import random_cycle
@@ -101,7 +102,7 @@ def test_a_load_that_changes_while_the_mass_is_held_is_another() -> None:
     """What is known of the mass is forgotten, of the errors nothing."""
     estimator = own_payload(run(150e3)[0])._estimator
     errors, before = estimator._common, estimator._common.mean.copy()
-    nothing = np.zeros((1, estimator.columns))
+    nothing = np.zeros((1, columns(len(before))))
     nothing[0, 2] = -60.0
     estimator.hold(nothing)
     known = errors._L[0, 0]

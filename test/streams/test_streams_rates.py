@@ -16,8 +16,8 @@ from streams_samples import feed as segments_of
 
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.interpolation_error import InterpolationError
+from mbse_ros.estimators.mass_information import mass_information
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.offline.checks.no_segment import no_segment

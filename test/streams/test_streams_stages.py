@@ -328,3 +328,14 @@ def test_a_doubt_and_the_load_that_is_unknown_since_are_one_alarm() -> None:
         if 410 <= k < 450:
             assert found.status is PayloadStatus.TOO_SLOW
     assert stage._trust._count == 1
+
+
+def test_an_observer_that_weighs_no_more_leaves_its_mass_behind() -> None:
+    """Each kind of record has its estimator: what one knows the other does not, and it begins from nothing again."""
+    payload, outputs = PayloadStage(crane()), cycle_run('orifice').outputs[:400]
+    joint = [payload.process(o.state) for o in outputs][-1]
+    none = outputs[-1].state.weighing[:0, :3]
+    apart = [payload.process(replace(o.state, weighing=none)) for o in outputs]
+    assert joint.samples > 100 and np.isnan(apart[0].mass) and apart[0].samples == 0 < apart[-1].samples
+    again = payload.process(outputs[-1].state)
+    assert again.samples <= len(outputs[-1].state.mean)

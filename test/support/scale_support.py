@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.scale import stage as stage_module
+from mbse_ros.machine.parameters import Parameters
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.record import TAKEN, Record
 from mbse_ros.scale.scale_file import ScaleFile
@@ -28,12 +29,8 @@ def excavator() -> Machine:
 
 def scale(journal: Journal | None = None, file: ScaleFile = ScaleFile(), **settings: float) -> ScaleStage:
     """A scale whose machine has the numbers of the made-up shifts."""
-    before = stage_module.followed_numbers
-    stage_module.followed_numbers = lambda machine: NAMES
-    try:
+    with patch.object(Parameters, 'consider_names', NAMES):
         return ScaleStage(excavator(), ScaleSettings(**settings), file, journal)
-    finally:
-        stage_module.followed_numbers = before
 
 
 def state(machine: Machine, stamp_ns: int, z: np.ndarray, status: ObserverStatus = ObserverStatus.OK) -> StateEstimate:

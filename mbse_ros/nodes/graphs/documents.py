@@ -72,7 +72,7 @@ FAULTS = '<!-- kinds of faults: written by python -m mbse_ros.nodes.graphs.docum
 RECORDS = """\
 - `state`, `payload` and `linkage_state` are the [topics](topics.md) whose `faults` have the bit.
 - The mass is held while `state` is COASTING, STARTING or LOST. `payload` then has the faults of `state`.
-- "Doubts": what the last {payload.estimator.REMEMBERED} s, or up to twice that, said of the mass is forgotten, too.
+- "Doubts": what the last {payload.joint.REMEMBERED} s, or up to twice that, said of the mass is forgotten, too.
 """
 SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings,
             'linkage': LinkageSettings}
