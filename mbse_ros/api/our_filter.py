@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..dynamics.model import Model
-from ..errors import MbseError, SettingError
-from ..estimators.filters.cekf_penalty import tangents
-from ..estimators.filters.defaults import default_noises, default_stddev
-from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
+from ..errors import SettingError
+from ..estimators.filters.defaults import default_stddev, noises_of
+from ..estimators.filters.filters import check_options
+from ..estimators.filters.observer import LinkageEstimates, LinkageObserver, Noises
 from ..monitor.faults import NONE
 from ..streams.channel_monitor import MISFIT
-from ..streams.linkage.filter_states import mean_names, restarted_state, start_stddev
+from ..streams.linkage.filter_states import restarted_state, start_stddev
 from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.start import restart_pose
 from ..streams.linkage.state_monitor import Assessment, StateMonitor
@@ -25,28 +26,19 @@ from .results.motion_estimate import MotionEstimate
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
 TAIL = 2.5              # times lost_after: what is remembered of a log for the next one
-Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 
 
 class OurFilter:
     """A ``LinkageObserver``, in ``observer``, with the noises and the start's uncertainty that suit its mechanism."""
 
     def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Noises | None,
-                 stddev: Sequence[float] | None, gate: float, backend: str, options: dict[str, object]) -> None:
-        known: Noises = default_noises(estimator, model.description.name) if noises is None else noises
-        if noises is None and options.get('biases'):
-            known = {**known, 'bias_walk': 0.0}
-        try:
-            self.observer = LinkageObserver(model, estimator, sensors, known, stddev, gate, backend, history=True,
-                                            **options)
-        except MbseError:
-            raise
-        except (TypeError, ValueError, KeyError) as error:
-            raise SettingError('options', options, f'options of {estimator}: {error}') from error
-        self.noises, self.gate, of = dict(known), gate, self.observer
-        self.channels, self.names = of.problem.channels, mean_names(of.filter)
+                 stddev: Sequence[float] | None, gate: float, backend: str, options: dict[str, Any]) -> None:
+        check_options(estimator, options)
+        self.observer = of = LinkageObserver(model, estimator, sensors, noises, stddev, gate, backend, history=True,
+                                             **options)
+        self.noises, self.gate = dict(noises_of(of.filter) if noises is None else noises), gate
+        self.channels, self.names = of.channels, of.names
         self.monitor, self.settings = StateMonitor(of.problem), LinkageSettings()
-        self._tangents = tangents(of.problem) if len(of.filter.held) > of.problem.g else None
         self._last = 0.0
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
@@ -145,7 +137,7 @@ class OurFilter:
                              settings.lost_after)
         again = [of.model.independent[k] for k in assessment.again]
         start = start_stddev(self.names, settings, again)
-        of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, self._tangents, True), t)
+        of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, of.tangents, True), t)
         self.monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],

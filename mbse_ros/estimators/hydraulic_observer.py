@@ -71,7 +71,7 @@ class HydraulicObserver:
         self.model = hydraulic_model(self.machine, _weighs(self.machine, settings))
         self.names, self.layout = self.model.names, hydraulic_layout(self.machine, self.model)
         state, mass = self.layout.state, self.layout.state.places['mass'].start
-        self._full, slopes = state.indices('P'), np.ascontiguousarray(state.indices('T').T)
+        self._full, slopes = state.indices['P'], np.ascontiguousarray(state.indices['T'].T)
         self._to_si = np.outer(self.model.scale, self.model.scale)
         names, places = self.machine.parameters.names, self.model.consider(self.machine)
         of_model = np.array([not names[place].startswith('sensors.') for place in places]

@@ -19,10 +19,10 @@ MIXED = Layout({'x': (3, 1), 'P': (3, SYMMETRIC), 'none': (0, 1), 'T': (2, 3), '
 def test_expressions_arrays_and_indices_of_a_part_agree(name: str) -> None:
     flat, symbol = np.random.default_rng(1).normal(size=MIXED.size), ca.SX.sym('flat', MIXED.size)
     part = MIXED.arrays(flat)[name]
-    np.testing.assert_array_equal(flat[MIXED.indices(name)], part)
+    np.testing.assert_array_equal(flat[MIXED.indices[name]], part)
     written = np.array(ca.Function('part', [symbol], [MIXED.unpack(symbol)[name]])(flat)).reshape(part.shape)
     np.testing.assert_array_equal(written, part)
-    assert len(flat[MIXED.span((name,))]) == len(np.unique(MIXED.indices(name)))
+    assert len(flat[MIXED.span((name,))]) == len(np.unique(MIXED.indices[name]))
 
 
 def test_all_parts_fill_the_vector() -> None:

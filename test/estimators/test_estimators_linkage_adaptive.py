@@ -35,7 +35,7 @@ def test_the_start_of_the_noise_is_forgotten():
     densities = []
     for start in (20.0, 1.0):
         found, _, observer = run('crank_gyro', density=start)
-        densities.append(observer.filter.state.arrays(observer._x)['density'][0])
+        densities.append(observer.filter.state.arrays(observer.state)['density'][0])
         assert 0.7 < found.nis[100:].mean() < 1.4
     assert 0.3 < densities[0] / densities[1] < 3 and run('encoder')[1] < 0.0075
 
@@ -56,7 +56,7 @@ def test_a_start_leaves_nothing_of_the_run_before():
 def test_sensor_noise_is_found():
     true = TRUTH.model.description.sensors['encoder'].stddev
     found, _, observer = run('encoder', (5 * true,), density=0.46, adapt='sensors', window=100)
-    state = observer.filter.state.arrays(observer._x)
+    state = observer.filter.state.arrays(observer.state)
     assert np.sqrt(np.mean(state['terms'])) == pytest.approx(true, rel=0.35)
     assert 0.6 < found.nis[200:].mean() < 1.6
 

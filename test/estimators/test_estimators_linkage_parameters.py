@@ -49,7 +49,7 @@ def run(observer, seed, initial, measured=None, share=0.0):
     stddev[-1] = initial
     q = observer.model.position(q[true.z] + 0.02 * random.normal(size=1), q)
     observer.start(q, None, stddev)
-    observer._x[observer.filter.state.places['x'].stop - 1] = share
+    observer.state[observer.filter.state.places['x'].stop - 1] = share
     found = observer.run(true.motion.t[1:], noisy(h, observer.stddev, seed) if measured is None else measured)
     space = observer.filter.parameters
     return (space.values(found.mean[:, -1:])[:, 0],

@@ -14,7 +14,6 @@ from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.estimators.filters.parts.standstill import RELAX, UNKNOWN
 from mbse_ros.estimators.filters.parts.update import DOUBT, STRIDE, correction, widening
-from mbse_ros.streams.linkage.filter_states import mean_names
 
 DT = 0.005
 FORCED = ('errorEKF_FE', 'AerrorEKF_FE', 'errorEKF_FE_SH', 'direct_FE', 'ADEKF')
@@ -158,6 +157,6 @@ def test_a_mean_that_happens_to_be_as_long_as_all_coordinates():
     sensors = ('encoder_1', 'encoder_2', 'crank_gyro_1', 'crank_gyro_2', 'coupler_gyro_1', 'coupler_gyro_2', 'tip_1')
     of = make_filter('errorEKF_FE_SH', problem(model, sensors), color='both')
     assert of.state.parts['x'][0] == 2 * of.problem.n
-    names = mean_names(of)
+    names = of.names
     assert names[:6] == tuple(f'{kind}/theta{k}' for kind in ('position', 'velocity', 'acceleration_error')
                               for k in (1, 2)) and names[6].startswith('other/')

@@ -228,7 +228,7 @@ def test_samples_beyond_the_limits_of_a_joint_are_named_and_a_state_beyond_them_
             assert found[-1].status is not ObserverStatus.OK
             assert 'slew_encoder reads 17.' in found[-1].reason and 'limits of slew, -1 to 1' in found[-1].reason
     assert found[-1].status is ObserverStatus.OK and found[-1].q[place] == pytest.approx(0.3, abs=0.01)
-    of, state = one._history.last.running.engine.filter.state, one._history.last.state
+    of, state = one._history.last.running.observer.filter.state, one._history.last.state
     state[of.places['q']][place] = state[of.places['x']][0] = 40.0
     lost = one.add(ORIGIN + 60 * 50_000_000, {'slew_encoder': np.nan})[-1]
     assert lost.status is ObserverStatus.LOST and np.isnan(lost.mean).all() and 'slew at 40' in lost.reason

@@ -65,6 +65,12 @@ def default_noises(estimator: str, mechanism: str) -> dict[str, Value]:
     return {name: values[column] for name, values in _TABLE[estimator].items()}
 
 
+def noises_of(filter_: Filter) -> dict[str, Value]:
+    """The same of each noise of a filter on its mechanism; 0 for one that the table does not have."""
+    known = default_noises(filter_.name, filter_.problem.model.description.name)
+    return {name: known.get(name, 0.0) for name in filter_.noises}
+
+
 def default_stddev(filter_: Filter, mechanism: str) -> np.ndarray:
     """Standard deviations (l,) of a filter's mean at the start: 5 degrees, degrees/s and so on, with the exceptions
     of the toolbox."""

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from inspect import signature
 
-from ...errors import SettingError, check_choice
+from ...errors import MbseError, SettingError, check_choice
 from .adaptive import adaptive_error_ekf_fe
 from .cekf import cekf, cekf_published
 from .cekf_penalty import cekf_penalty
@@ -29,10 +30,26 @@ FILTERS: dict[str, Callable[..., Filter]] = {
     'UKF_acceleration': ukf_acceleration, 'SSUKF_acceleration': ssukf_acceleration, 'joint': joint, 'dual': dual}
 
 
+def check_options(name: str, options: Iterable[str]) -> None:
+    """Raise SettingError for options that the filter of a name does not have."""
+    check_choice('estimator', name, FILTERS)
+    known = list(signature(FILTERS[name]).parameters)[1:]
+    for option in options:
+        if option not in known:
+            raise SettingError('options', option, f'options of {name}: ' + ', '.join(known))
+
+
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:
     """Filter of a name on a problem, with the filter's own options; raises SettingError."""
     check_choice('estimator', name, FILTERS)
     if not problem.g:
         raise SettingError('mechanism', problem.model.description.name,
                            'one that can move: this has no degree of freedom, and nothing to estimate')
-    return FILTERS[name](problem, **options)
+    try:
+        return FILTERS[name](problem, **options)
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, MbseError):
+            raise
+        given = ' '.join(f'{key}={",".join(map(str, value)) if isinstance(value, (tuple, list)) else value}'
+                         for key, value in options.items())
+        raise SettingError('options', given, f'options of {name}: {error}') from error

@@ -5,16 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ...compiled import Scan
+from ...compiled import Kernel
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SettingError
+from .cekf_penalty import tangents
+from .defaults import noises_of
 from .filters import make_filter
-from .parts.layout import Layout
 from .parts.problem import problem
+from .parts.step import Filter
+from .running import RunningFilter
+
+Noises = Mapping[str, float | Sequence[float] | np.ndarray]
+STEP = 0.005        # s, before a log tells it
+NEVER = 1e300       # of a squared innovation over its variance: no gate
 
 
 @dataclass(frozen=True)
@@ -44,66 +52,109 @@ class LinkageEstimates:
         return np.sum(self.used * self.innovation ** 2 / self.innovation_variance, axis=1)
 
 
-class LinkageObserver:
+@dataclass(frozen=True)
+class FilterTuning:
+    """Numbers of a filter: its ``flat`` tuning, ``threshold`` of one normalised innovation squared, beyond which the
+    gate leaves a sample out, and ``stddev`` (s,) of the sensors."""
+
+    flat: np.ndarray
+    threshold: float
+    stddev: np.ndarray
+
+    @cached_property
+    def deviations(self) -> list[float]:
+        """``stddev`` as numbers."""
+        return list(map(float, self.stddev))
+
+
+def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, dt: float) -> FilterTuning:
+    """Tuning of a filter with step ``dt``, s: each of its noises, a number or one for each entry, the ``gate``'s
+    probability (1: none), standard deviations (s,) of its sensors. Raises SettingError."""
+    from scipy.special import gammaincinv  # here: slow to import
+    parts = filter_.tuning.parts
+    if set(noises) != set(filter_.noises):
+        raise SettingError('noises', list(noises), 'values for ' + ', '.join(filter_.noises))
+    if not 0 < gate <= 1:
+        raise SettingError('gate', gate, 'a probability above 0 and up to 1')
+    values = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1]) for name, value in noises.items()}
+    for name, value in values.items():
+        if not (np.isfinite(value).all() and (value >= 0).all()):
+            raise SettingError(name, list(value), 'numbers from 0 up')
+    threshold = NEVER if gate == 1 else min(2 * float(gammaincinv(0.5, gate)), NEVER)   # chi-squared with 1 freedom
+    flat = filter_.tuning.flat(dt=[dt], gate=[threshold], variance=stddev ** 2,
+                               p=np.asarray(filter_.problem.model.parameters), **values)
+    return FilterTuning(flat, threshold, stddev)
+
+
+class LinkageObserver(RunningFilter):
     """Filter ``estimator`` (``filters.FILTERS``) of a model with some of its sensors.
 
-    ``noises``: the filter's process noises by name, each a number or one per independent coordinate; ``stddev`` of the
-    sensors replaces the file's; ``gate``: probability beyond which an innovation is left out (1: none is); ``history``:
-    keep the covariance of every sample; ``options`` go to the filter. Raises SettingError.
+    ``noises``: the filter's process noises by name, each a number or one per independent coordinate, default
+    ``noises_of``; ``stddev`` of the sensors replaces the file's; ``gate``: probability beyond which an innovation is
+    left out (1: none is); ``history``: keep the covariance of every sample; ``states``: the whole state; ``dt``, s,
+    until a log tells it; ``options`` go to the filter. Raises SettingError.
     """
 
-    def __init__(self, model: Model, estimator: str, sensors: Sequence[str],
-                 noises: Mapping[str, float | Sequence[float] | np.ndarray], stddev: Sequence[float] | None = None,
-                 gate: float = 1.0, backend: str = 'auto', history: bool = False, **options: object) -> None:
+    filter: Filter
+
+    def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Noises | None = None,
+                 stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto', history: bool = False,
+                 states: bool = False, dt: float = STEP, **options: object) -> None:
         self.model, self.problem = model, problem(model, sensors)
-        self.filter = make_filter(estimator, self.problem, **options)
-        self.estimator, self.sensors, self.backend = estimator, tuple(sensors), backend
+        filter_ = make_filter(estimator, self.problem, **options)
+        self.estimator, self.sensors, self.channels = estimator, tuple(sensors), self.problem.channels
         self.stddev = np.array(self.problem.stddev if stddev is None else stddev, dtype=float)
         if self.stddev.shape != self.problem.stddev.shape or not np.all(self.stddev > 0):
-            raise SettingError('stddev', list(self.stddev), f'positive numbers for {", ".join(self.problem.channels)}')
-        self._history = history
-        self._scan = Scan(self.filter.step(history), backend)
-        self.tune(noises, gate)
-        self._x = np.zeros(0)
-        self._dt, self._t = 0.005, 0.0
+            raise SettingError('stddev', list(self.stddev), f'positive numbers for {", ".join(self.channels)}')
+        super().__init__(filter_, backend, tuple(filter_.state.parts) if states else ('P',) if history else ())
+        self.dt, self._t = dt, 0.0
+        self.tune(noises_of(filter_) if noises is None else noises, gate)
 
-    def tune(self, noises: Mapping[str, float | Sequence[float] | np.ndarray], gate: float = 1.0) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Entries (l,) of the mean."""
+        return self.filter.names
+
+    def tune(self, noises: Noises, gate: float = 1.0) -> None:
         """Take other noises and another gate from the next sample on; the state stays."""
-        from scipy.special import gammaincinv  # here: slow to import
-        if set(noises) != set(self.filter.noises):
-            raise SettingError('noises', list(noises), 'values for ' + ', '.join(self.filter.noises))
-        if not 0 < gate <= 1:
-            raise SettingError('gate', gate, 'a probability above 0 and up to 1')
-        parts = self.filter.tuning.parts
-        values = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
-                  for name, value in noises.items()}
-        for name, value in values.items():
-            if not (np.isfinite(value).all() and (value >= 0).all()):
-                raise SettingError(name, list(value), 'numbers from 0 up')
-        threshold = np.inf if gate == 1 else 2 * float(gammaincinv(0.5, gate))      # chi-squared, one degree of freedom
-        self._tuning: dict[str, ArrayLike] = dict(values, gate=[min(threshold, 1e300)], variance=self.stddev ** 2,
-                                                  p=np.asarray(self.model.parameters))
+        tuned = tuning_of(self.filter, noises, gate, self.stddev, self.dt)
+        self.tuning, self.threshold = tuned.flat, tuned.threshold
 
     def start(self, q: np.ndarray | None = None, qd: np.ndarray | None = None,
               stddev: float | np.ndarray = np.radians(5.0)) -> None:
         """State from coordinates (n,) and velocities (n,), default the model's start; ``stddev`` of the mean."""
         q = self.model.start.q if q is None else q
         qd = self.model.start.qd if qd is None else qd
-        self._x, self._t = self.filter.start(np.asarray(q, dtype=float), np.asarray(qd, dtype=float), stddev), 0.0
+        self.resume(self.filter.start(np.asarray(q, dtype=float), np.asarray(qd, dtype=float), stddev), 0.0)
+
+    def resume(self, flat: np.ndarray, t: float) -> None:
+        """Continue from a flat state at a time, s."""
+        self.state, self._t = flat, t
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Flat state and, for the last step used, flat tuning: what ``smoother.smooth`` starts from."""
-        return self._x.copy(), self.filter.tuning.flat(dt=[self._dt], **self._tuning)
+        return self.state.copy(), self.tuning.copy()
 
-    def resume(self, flat: np.ndarray, t: float) -> None:
-        """Continue from a flat state at a time, s."""
-        self._x, self._t = flat, t
+    @cached_property
+    def tangents(self) -> ca.Function | None:
+        """Of a filter whose mean is of all coordinates: how they follow the independent ones; else None."""
+        return tangents(self.problem) if len(self.filter.held) > self.problem.g else None
 
-    @property
-    def threshold(self) -> float:
-        """Normalised innovation squared beyond which the gate leaves a sample out."""
-        return float(np.ravel(self._tuning['gate'])[0])
+    @cached_property
+    def _estimated(self) -> Kernel | None:
+        space = self.filter.parameters
+        return None if space is None else Kernel(space.function, self.backend)
+
+    def parameters(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, tuple[float, float]]:
+        """Estimated parameters, value and standard deviation in SI, of a mean (l,) and its variances; none for most."""
+        space, estimated = self.filter.parameters, self._estimated
+        if space is None or estimated is None:
+            return {}
+        r = len(space.names)
+        values, slopes = estimated(mean[-r:], self.tuning[self.filter.tuning.places['p']])
+        stddev = np.abs(slopes) * np.sqrt(np.fmax(variance[-r:], 0.0))
+        return dict(zip(space.names, zip(values[list(space.places)].tolist(), stddev.tolist())))
 
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray | None = None) -> LinkageEstimates:
         """Over a log: times (k,), s, evenly spaced by the step, measurements (k, s), NaN where missing, inputs (k, u).
@@ -111,17 +162,14 @@ class LinkageObserver:
         The first sample lies one step after the state; a single one is so far from the last (after a start, from 0).
         Raises DivergenceError with the step.
         """
-        dt = float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._t
-        self._dt, self._t = dt, float(t[-1])
-        us = np.column_stack([measured, np.zeros((len(t), len(self.model.inputs))) if inputs is None else inputs, t])
-        self._x, y = self._scan(self._x, us, self.filter.tuning.flat(dt=[dt], **self._tuning))
-        bad = np.flatnonzero(~np.isfinite(y).all(axis=1))
+        self.dt, self._t = float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._t, float(t[-1])
+        self.tuning[self.filter.tuning.places['dt']] = self.dt
+        y, kept = self.advance(np.column_stack([
+            measured, np.zeros((len(t), len(self.model.inputs))) if inputs is None else inputs, t]))
+        bad = np.flatnonzero(~(np.isfinite(y).all(axis=1) & np.isfinite(kept).all(axis=1)))
         if bad.size:
             raise DivergenceError(self.estimator, int(bad[0]), f'at t = {t[bad[0]]:.6g} s')
         out = self.filter.outputs.arrays(y)
-        covariance = self.filter.state.arrays(self._x)['P']
-        kept = None
-        if self._history:
-            kept = Layout({'P': self.filter.state.parts['P']}).arrays(y[:, self.filter.outputs.size:])['P']
-        return LinkageEstimates(out['x'], covariance, out['q'], out['qd'], out['qdd'], out['force'],
-                                out['innovation'], out['innovation_variance'], out['used'], kept)
+        return LinkageEstimates(out['x'], self.covariance(self.state), out['q'], out['qd'], out['qdd'],
+                                out['force'], out['innovation'], out['innovation_variance'], out['used'],
+                                self.kept.arrays(kept).get('P'))

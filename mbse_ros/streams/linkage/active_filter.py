@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from inspect import signature
+from typing import Any
+
+import numpy as np
 
 from ...dynamics.model import Model
-from ...errors import SettingError
-from ...estimators.filters.filters import FILTERS
-from .engine import Engine
+from ...errors import DivergenceError, SettingError
+from ...estimators.filters.defaults import noises_of
+from ...estimators.filters.filters import check_options
+from ...estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
+from ...estimators.filters.parts.problem import Problem, problem
 from .health import HealthWatch
 from .history import TunedFilter
-from .linkage_settings import LinkageSettings, option_values
+from .linkage_settings import LinkageSettings, numbers, option_values
 
-Watched = tuple[Engine, HealthWatch]
+MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names
+Watched = tuple[LinkageObserver, HealthWatch]
 
 
 class ActiveFilter:
@@ -43,9 +50,9 @@ class ActiveFilter:
             self._cache.request(settings)
             self.requested = settings
             return
-        before = self.running.engine
+        before = self.running.observer
         self._take(settings)
-        if self.running.engine is not before:
+        if self.running.observer is not before:
             self.watch.reset()
 
     def activate(self) -> bool:
@@ -60,11 +67,11 @@ class ActiveFilter:
 
     def raise_noise(self, factor: float) -> None:
         """The same filter from the next instant on, with the noises of its motion raised."""
-        self.running = TunedFilter(self.running.engine, self.running.engine.tuned(self.settings, factor))
+        self.running = TunedFilter(self.running.observer, tuned(self.running.observer, self.settings, factor))
 
     def _take(self, settings: LinkageSettings) -> None:
-        engine, watch = self._cache.get(settings)
-        running = TunedFilter(engine, engine.tuned(settings))
+        observer, watch = self._cache.get(settings)
+        running = TunedFilter(observer, tuned(observer, settings))
         self.settings, self.requested, self.running, self.watch = settings, None, running, watch
 
 
@@ -84,10 +91,7 @@ class FilterCache:
     def request(self, settings: LinkageSettings) -> None:
         """Have a filter made in the background. Raises SettingError for options that the filter does not have; what is
         wrong with their values comes out of ``get``."""
-        known = signature(FILTERS[settings.estimator]).parameters
-        for name in option_values(settings.options):
-            if name not in list(known)[1:]:
-                raise SettingError('options', name, f'options of {settings.estimator}: ' + ', '.join(list(known)[1:]))
+        check_options(settings.estimator, option_values(settings.options))
         if _key(settings) not in self._requests:
             self._requests[_key(settings)] = self._pool.submit(self._make, settings)
 
@@ -102,10 +106,50 @@ class FilterCache:
 
     def _make(self, settings: LinkageSettings) -> Watched:
         model, sensors, step, backend = self._of
-        engine = Engine(model, sensors, settings, step, backend)
+        options: dict[str, Any] = option_values(settings.options)
+        stddev = _stddev(problem(model, sensors), sensors, settings)
+        observer = LinkageObserver(model, settings.estimator, sensors, stddev=stddev.tolist(), backend=backend,
+                                   states=True, dt=step, **options)
+        _warm_up(observer, tuned(observer, settings))
         prior = settings.start_position, settings.start_unseen, settings.start_other
-        return engine, HealthWatch(engine, prior, settings.options)
+        return observer, HealthWatch(observer, prior, settings.options)
 
 
 def _key(settings: LinkageSettings) -> tuple[str, str]:
     return settings.estimator, settings.options
+
+
+def tuned(observer: LinkageObserver, settings: LinkageSettings, raised: float = 1.0) -> FilterTuning:
+    """The tuning of settings for a filter, the noises of its motion ``raised``; raises SettingError."""
+    of, parts = observer.filter, observer.filter.tuning.parts
+    noises: dict[str, float | Sequence[float] | np.ndarray] = {**noises_of(of)}
+    for name, value in numbers('noises', settings.noises, of.noises).items():
+        if len(value) not in (1, parts[name][0]):
+            raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
+        noises[name] = value
+    raised_noises: Noises = {name: np.asarray(value, dtype=float) * (raised if name in MOTION else 1.0)
+                             for name, value in noises.items()}
+    return tuning_of(of, raised_noises, settings.gate, _stddev(observer.problem, observer.sensors, settings),
+                     observer.dt)
+
+
+def _stddev(of: Problem, sensors: Sequence[str], settings: LinkageSettings) -> np.ndarray:
+    """Standard deviations (s,) of the sensors' samples; raises SettingError."""
+    given = numbers('stddev', settings.stddev, sensors)
+    stddev = np.array([given.get(channel.partition('.')[0], np.array([known]))[0]
+                       for channel, known in zip(of.channels, of.stddev)])
+    for channel, value in zip(of.channels, stddev):
+        if not value > 0:
+            raise SettingError('stddev', float(value),
+                               f'a number above 0 for {channel}, which the file does not give')
+    return stddev
+
+
+def _warm_up(observer: LinkageObserver, tuning: FilterTuning) -> None:
+    """A first run, which costs more than the others."""
+    s, k, start = len(observer.channels), len(observer.model.inputs), observer.model.start
+    row = np.concatenate([np.full(s, np.nan), np.zeros(k + 1)])
+    state = observer.filter.start(start.q, start.qd, 0.1)
+    with suppress(DivergenceError):
+        observer.steps(state, row[None], tuning.flat)
+    observer.parameters(state[observer.filter.state.places['x']], np.ones(len(observer.names)))

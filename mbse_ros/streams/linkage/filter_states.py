@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of what a filter's mean holds, and the way of a state from one filter into another."""
+"""States of a filter at a start, where coordinates start again, and of another filter."""
 
 from __future__ import annotations
 
@@ -11,27 +11,7 @@ import numpy as np
 from ...estimators.filters.parts.step import Filter
 from .linkage_settings import LinkageSettings
 
-FORCE = ('ADEKF',)      # whose third block is the force itself
 MEMORY = ('force_P', 'begun', 'expected', 'points', 'scale')      # kept where coordinates start again
-ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
-
-
-def mean_names(filter_: Filter) -> tuple[str, ...]:
-    """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ...,
-    ``parameter/<name>`` and ``bias/<channel>`` of the filters that estimate some."""
-    of, space = filter_.problem, filter_.parameters
-    estimated = () if space is None else tuple(f'parameter/{name}' for name in space.names)
-    estimated += tuple(f'bias/{channel}' for channel in filter_.biases)
-    size = filter_.state.parts['x'][0] - len(estimated)
-    coordinates = [of.system.names[i] for i in filter_.held]
-    if 'base' in filter_.state.parts and size == of.g:
-        return (*(f'acceleration/{of.system.names[i]}' for i in of.z), *estimated)
-    names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
-    if filter_.name in FORCE:
-        names += [f'force/{name}' for name in filter_.forces]
-    third = 'acceleration' if filter_.name in ACCELERATION else 'acceleration_error'
-    names = [*names, *(f'{third}/{name}' for name in coordinates)][:size]
-    return (*names, *(f'other/{i}' for i in range(size - len(names))), *estimated)
 
 
 def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Collection[str]) -> np.ndarray:
@@ -46,7 +26,7 @@ def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Col
 def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings,
                   unknown: Collection[str] = ()) -> np.ndarray:
     """Flat state at coordinates and velocities (n,) with the uncertainty of a start."""
-    return filter_.start(q, qd, start_stddev(mean_names(filter_), settings, unknown))
+    return filter_.start(q, qd, start_stddev(filter_.names, settings, unknown))
 
 
 def restarted_state(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
@@ -54,7 +34,7 @@ def restarted_state(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.nda
     """A state in which the independent coordinates ``again`` start at ``q``, ``qd`` (n,) with ``stddev`` (l,), and
     without a covariance with the others; these keep what they have. ``keep_force``: forces that were found, which may
     hold a mechanism, stay, too. ``tangents`` as in ``converted_state``."""
-    of, names, before = filter_.problem, mean_names(filter_), filter_.state.arrays(flat)
+    of, names, before = filter_.problem, filter_.names, filter_.state.arrays(flat)
     new = filter_.state.arrays(filter_.start(q, qd, stddev))
     keep = np.array([name.partition('/')[2] not in again or keep_force and name.startswith('force/') for name in names])
     if tangents is not None:
@@ -78,10 +58,10 @@ def converted_state(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], n
     """State of a filter, with its last outputs, as that of another one: what both have keeps mean and covariance, a
     force goes along, what only the new one has starts from its prior. ``tangents``: of the new one,
     where its mean is of all coordinates."""
-    before, names = old.state.arrays(flat), mean_names(new)
+    before, names = old.state.arrays(flat), new.names
     spreads = start_stddev(names, settings, new.problem.model.independent)
     parts = new.state.arrays(new.start(out['q'], out['qd'], spreads))
-    was = {name: i for i, name in enumerate(mean_names(old))}
+    was = {name: i for i, name in enumerate(old.names)}
     for i, name in enumerate(names):
         parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else
                             0.0 if name in was or other in was else parts['P'][i, j] for j, other in enumerate(names)]
@@ -101,7 +81,7 @@ def converted_state(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], n
 
 def _common(old: Filter, before: dict[str, np.ndarray]) -> np.ndarray:
     """Covariance (2g, 2g) of the independent positions and velocities; empty where the filter has none."""
-    of, was = old.problem, {name: i for i, name in enumerate(mean_names(old))}
+    of, was = old.problem, {name: i for i, name in enumerate(old.names)}
     wanted = [f'{kind}/{of.system.names[k]}' for kind in ('position', 'velocity') for k in of.z]
     if any(name not in was for name in wanted):
         return np.zeros(0)

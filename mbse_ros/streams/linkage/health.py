@@ -8,11 +8,11 @@ from collections import deque
 import numpy as np
 
 from ...compiled import Kernel
+from ...estimators.filters.observer import LinkageObserver
 from ...estimators.filters.parts.linearised import linearised_function
 from ...estimators.observability.information import observability
 from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
 from ..records import Health
-from .engine import Engine
 
 WINDOW = 200        # innovations
 SEEN = 50           # instants of the observability's window
@@ -22,14 +22,14 @@ SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow t
 class HealthWatch:
     """Keeps the last instants of a filter, and computes its health when asked."""
 
-    def __init__(self, engine: Engine, prior: tuple[float, float, float], options: str = '') -> None:
+    def __init__(self, observer: LinkageObserver, prior: tuple[float, float, float], options: str = '') -> None:
         """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
-        self._engine, g = engine, engine.problem.g
-        kinds = [name.partition('/')[0] for name in engine.names]
+        self._observer, g = observer, observer.problem.g
+        kinds = [name.partition('/')[0] for name in observer.names]
         force = len(kinds) >= 3 * g and kinds[2 * g] in ('force', 'acceleration_error', 'acceleration')
-        simple = engine.filter.name in SIMPLE and not options
+        simple = observer.filter.name in SIMPLE and not options
         kind = 'force' if force else 'simple' if simple else 'exact'
-        self._kernel = Kernel(linearised_function(engine.problem, kind), engine.model.backend)
+        self._kernel = Kernel(linearised_function(observer.problem, kind), observer.model.backend)
         self._size = (3 if force else 2) * g
         self._prior = np.repeat(prior, g)[:self._size]
         self._warm_up()
@@ -37,8 +37,8 @@ class HealthWatch:
 
     def _warm_up(self) -> None:
         """The first call of each part, which costs more than the others."""
-        model, size, s = self._engine.model, self._size, len(self._engine.channels)
-        self._kernel(model.start.q, model.start.qd[model.z], np.zeros(len(model.inputs)), [0.0], [self._engine.dt],
+        model, size, s = self._observer.model, self._size, len(self._observer.channels)
+        self._kernel(model.start.q, model.start.qd[model.z], np.zeros(len(model.inputs)), [0.0], [self._observer.dt],
                      np.asarray(model.parameters))
         ljung_box(np.tile([1.0, -1.0], FEWEST))
         observability(np.tile(np.eye(size), (SEEN, 1, 1)), np.ones((SEEN, s, size)), np.ones(s), self._prior, SEEN)
@@ -51,7 +51,7 @@ class HealthWatch:
     def take(self, ratio: list[float], q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
         """Normalised innovations (s,), NaN where not used, state (n,) and row ``[o, u, t]`` of an instant."""
         self._ratios.append(ratio)
-        self._states.append((q, qd[self._engine.problem.z], row))
+        self._states.append((q, qd[self._observer.problem.z], row))
 
     def health(self, stddev: np.ndarray) -> Health:
         """Health over the last instants; ``stddev`` (s,) of the sensors."""
@@ -61,7 +61,7 @@ class HealthWatch:
     def _rank(self, stddev: np.ndarray) -> int:
         if len(self._states) < SEEN:
             return -1
-        s, of = len(self._engine.channels), self._engine
+        s, of = len(self._observer.channels), self._observer
         k = len(of.model.inputs)
         found = [self._kernel(q, zd, row[s:s + k], row[s + k:], [of.dt], np.asarray(of.model.parameters))
                  for q, zd, row in self._states]

@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 
 from ...errors import DivergenceError
+from ...estimators.filters.observer import FilterTuning, LinkageObserver
 from ..records import Measured, Sampled
-from .engine import Engine, FilterTuning
 from .filter_states import converted_state
 from .linkage_settings import LinkageSettings
 
@@ -73,7 +73,7 @@ class TimeGrid:
 class TunedFilter:
     """A filter with a tuning: what runs an instant."""
 
-    engine: Engine
+    observer: LinkageObserver
     tuned: FilterTuning
 
 
@@ -179,7 +179,8 @@ def propagate(before: HistoryEntry, entries: Sequence[HistoryEntry], rows: np.nd
         part = list(group)
         running, stop = part[0].running, start + len(part)
         try:
-            states, outputs = running.engine.run(_converted(before, running, settings), rows[start:stop], running.tuned)
+            _, outputs, states = running.observer.steps(_converted(before, running, settings), rows[start:stop],
+                                                        running.tuned.flat)
         except DivergenceError:
             return False
         if not (np.isfinite(states).all() and np.isfinite(outputs).all()):
@@ -192,7 +193,7 @@ def propagate(before: HistoryEntry, entries: Sequence[HistoryEntry], rows: np.nd
 
 def _converted(entry: HistoryEntry, running: TunedFilter, settings: LinkageSettings) -> np.ndarray:
     """State of an instant for the filter of the next one."""
-    old, new = entry.running.engine, running.engine
+    old, new = entry.running.observer, running.observer
     if old is new:
         return entry.state
     out = old.filter.outputs.arrays(entry.output)
@@ -201,7 +202,7 @@ def _converted(entry: HistoryEntry, running: TunedFilter, settings: LinkageSetti
 
 def sampled(history: History, entry: HistoryEntry) -> Sampled:
     """What the filter made of the samples of an instant."""
-    out = entry.running.engine.outputs(entry.output)
+    out = entry.running.observer.outputs(entry.output)
     measured = tuple(Measured.MISSING if o != o else Measured.USED if used > 0.5 else Measured.REJECTED
                      for o, used in zip(entry.o.tolist(), out['used'].tolist()))
     after = history[entry.index + 1].held if entry.index < history.last.index else entry.held

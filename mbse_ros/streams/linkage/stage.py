@@ -17,11 +17,11 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import SampleError, SettingError
+from ...estimators.filters.observer import LinkageObserver
 from ...monitor.faults import Fault, reason_of
 from ..channel_monitor import DroppedSamples
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .active_filter import ActiveFilter
-from .engine import Engine
 from .filter_states import initial_state, restarted_state, start_stddev
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
 from .linkage_settings import LinkageSettings
@@ -48,12 +48,12 @@ class LinkageStage:
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
         self._active = ActiveFilter(model, self.sensors, self.step_ns * 1e-9, settings, backend)
-        self.channels = self._engine.channels
+        self.channels = self._observer.channels
         self.inputs = tuple(INPUT + name for name in model.inputs)
         self._dropped = DroppedSamples(self.channels, self.inputs)
         self._places = {name: i for i, name in enumerate(self.channels)}
         self._input_places = {name: i for i, name in enumerate(self.inputs)}
-        self._monitor = StateMonitor(self._engine.problem)
+        self._monitor = StateMonitor(self._observer.problem)
         self._grid = TimeGrid(self.step_ns)
         self._last_q = model.start.q
         moved_to(model, {place: model.start.q[place] + 1e-3 for place in model.z})      # its first call takes longer
@@ -73,8 +73,8 @@ class LinkageStage:
         self._active.watch.reset()
 
     @property
-    def _engine(self) -> Engine:
-        return self._active.running.engine
+    def _observer(self) -> LinkageObserver:
+        return self._active.running.observer
 
     @property
     def settings(self) -> LinkageSettings:
@@ -89,12 +89,12 @@ class LinkageStage:
     @property
     def names(self) -> tuple[str, ...]:
         """Entries of the mean."""
-        return self._engine.names
+        return self._observer.names
 
     @property
     def estimator(self) -> str:
         """The filter that runs."""
-        return self._engine.filter.name
+        return self._observer.filter.name
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -176,7 +176,7 @@ class LinkageStage:
             self._last_q = first_pose(self._monitor.observed, o, tuned.stddev, self._last_q)
         shown = self._monitor.observed.shown(self._last_q)
         unknown = [name for name, is_so in zip(names, shown.tolist()) if is_so]
-        state = initial_state(self._engine.filter, self._last_q, self._last_qd, self.settings, unknown)
+        state = initial_state(self._observer.filter, self._last_q, self._last_qd, self.settings, unknown)
         base = HistoryEntry(0, np.full(len(self.channels), np.nan), self._active.running, {}, state, NONE,
                             self._inputs.start)
         self._history, self._running = History(len(self.channels), len(self.inputs), base), True
@@ -215,7 +215,7 @@ class LinkageStage:
         """Run the filter from an instant on; estimates of those after ``before``, or of the newest one, which samples
         ``joined``."""
         entries = self._history.since(first)
-        rows = self._history.rows(entries, self._engine.dt)
+        rows = self._history.rows(entries, self._observer.dt)
         if not propagate(self._history[entries[0].index - 1], entries, rows, self.settings):
             return (self._broken_off(entries[-1], Assessment(ObserverStatus.LOST, reason_of(Fault.NOT_FINITE),
                                                              faults=Fault.NOT_FINITE)),)
@@ -226,59 +226,59 @@ class LinkageStage:
             self._watched(entries[-1], [value if name in joined else nan
                                         for name, value in zip(self.channels, entries[-1].o.tolist())])
         changed = [entry for entry, _ in new] or entries[-1:]
-        if len(changed) * self._engine.dt > self.settings.lost_after:
+        if len(changed) * self._observer.dt > self.settings.lost_after:
             changed = changed[-1:]
         assessment = Assessment(ObserverStatus.OK)
         estimates: list[LinkageEstimate] = []
         for entry in changed:
-            out = entry.running.engine.outputs(entry.output)
+            out = entry.running.observer.outputs(entry.output)
             assessment = self._assessed(entry, out)
             if assessment.broken:
                 return (*estimates, self._broken_off(entry, assessment))
             estimates.append(self._estimate(entry, out, assessment))
-        self._history.trim(round(self.settings.delay_window / self._engine.dt))
+        self._history.trim(round(self.settings.delay_window / self._observer.dt))
         if assessment.again:
             if self._monitor.raise_noise(assessment.by):
                 self._active.raise_noise(self._monitor.raised)
             self._start_again(assessment)
-        elif self._monitor.lower_noise(entries[-1].index * self._engine.dt):
+        elif self._monitor.lower_noise(entries[-1].index * self._observer.dt):
             self._active.raise_noise(self._monitor.raised)
         return tuple(estimates)
 
     def _noted(self, entry: HistoryEntry, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
         out, innovation, variance, used = self._watched(entry, entry.o.tolist())
-        if entry.running.engine is self._engine:
+        if entry.running.observer is self._observer:
             ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, variance, used)]
             self._active.watch.take(ratio, out['q'], out['qd'], row)
 
     def _watched(self, entry: HistoryEntry, o: list[float]) -> Made:
         """What the filter made of samples of an instant, NaN where there is none: its outputs, innovations, their
         variances, and whether they were used."""
-        out = entry.running.engine.outputs(entry.output)
+        out = entry.running.observer.outputs(entry.output)
         innovation, variance = out['innovation'].tolist(), out['innovation_variance'].tolist()
         used = [item > 0.5 for item in out['used'].tolist()]
-        self._monitor.take(entry.index * self._engine.dt, out['q'], out['qd'], o, innovation, variance, used,
+        self._monitor.take(entry.index * self._observer.dt, out['q'], out['qd'], o, innovation, variance, used,
                            entry.running.tuned.deviations, self.settings)
         return out, innovation, variance, used
 
     def _assessed(self, entry: HistoryEntry, out: dict[str, np.ndarray]) -> Assessment:
-        engine = entry.running.engine
-        return self._monitor.assess(entry.index * self._engine.dt, engine.names, out['q'], out['qd'],
-                                    engine.covariance(entry.state), entry.o.tolist(), entry.running.tuned.threshold,
+        observer = entry.running.observer
+        return self._monitor.assess(entry.index * self._observer.dt, observer.names, out['q'], out['qd'],
+                                    observer.covariance(entry.state), entry.o.tolist(), entry.running.tuned.threshold,
                                     self.settings)
 
     def _estimate(self, entry: HistoryEntry, out: dict[str, np.ndarray], assessment: Assessment) -> LinkageEstimate:
-        engine, tuned = entry.running.engine, entry.running.tuned
-        P = self._monitor.stated(engine.names, engine.covariance(entry.state), assessment, self.settings)
+        observer = entry.running.observer
+        P = self._monitor.stated(observer.names, observer.covariance(entry.state), assessment, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
         at = sampled(self._history, entry)
-        force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in engine.force_places])
+        force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in observer.filter.force_places])
         return LinkageEstimate(
-            self._grid.stamp(entry.index), entry.index, entry.revision, restart, engine.filter.name, engine.names,
-            out['x'], P, out['q'], out['qd'], out['qdd'], engine.filter.forces, out['force'], force_stddev,
-            engine.parameters(out['x'], P.diagonal(), tuned), at.innovation, at.innovation_stddev, at.measured,
+            self._grid.stamp(entry.index), entry.index, entry.revision, restart, observer.filter.name, observer.names,
+            out['x'], P, out['q'], out['qd'], out['qdd'], observer.filter.forces, out['force'], force_stddev,
+            observer.parameters(out['x'], P.diagonal()), at.innovation, at.innovation_stddev, at.measured,
             assessment.status, assessment.reason, self._health, self._dropped.dropped.total(), assessment.faults)
 
     def sampled(self, index: int) -> Sampled | None:
@@ -292,11 +292,11 @@ class LinkageStage:
     def _start_again(self, assessment: Assessment) -> None:
         """Coordinates start at what the channels say that were refused and alone see them, with an unknown speed."""
         entry, settings, model = self._history.last, self.settings, self.model
-        engine, stddev, t = entry.running.engine, entry.running.tuned.stddev, entry.index * self._engine.dt
-        out, names = engine.outputs(entry.output), [model.independent[k] for k in assessment.again]
+        observer, stddev, t = entry.running.observer, entry.running.tuned.stddev, entry.index * self._observer.dt
+        out, names = observer.outputs(entry.output), [model.independent[k] for k in assessment.again]
         q, qd = restart_pose(self._monitor, assessment, entry.o, stddev, (out['q'], out['qd']), t, settings.lost_after)
-        start = start_stddev(engine.names, settings, names)
-        state = restarted_state(engine.filter, entry.state, q, qd, names, start, t, engine.tangents,
+        start = start_stddev(observer.names, settings, names)
+        state = restarted_state(observer.filter, entry.state, q, qd, names, start, t, observer.tangents,
                                 self._monitor.in_row < 2)
         self._history = History(len(self.channels), len(self.inputs), replace(entry, state=state))     # settled by this
         self._last_q, self._last_qd = q, qd
@@ -305,9 +305,9 @@ class LinkageStage:
 
     def _broken_off(self, entry: HistoryEntry, assessment: Assessment) -> LinkageEstimate:
         """An estimate that says so, without values; the next sample starts again."""
-        of, none = entry.running.engine.filter, np.full(len(self.channels), np.nan)
+        of, none = entry.running.observer.filter, np.full(len(self.channels), np.nan)
         entry.state, entry.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
-        out = entry.running.engine.outputs(entry.output)
+        out = entry.running.observer.outputs(entry.output)
         estimate = replace(
             self._estimate(entry, out, assessment), revision=0, parameters={},
             innovation=none, innovation_stddev=none, measured=(Measured.MISSING,) * len(none))

@@ -47,14 +47,18 @@ class Layout:
         """Arrays of the parts: (rows,) of columns, (rows, columns) of matrices; of many vectors (k, size) by row."""
         return {name: _array(flat[..., self.places[name]], *shape) for name, shape in self.parts.items()}
 
-    def indices(self, name: str) -> np.ndarray:
+    @cached_property
+    def indices(self) -> dict[str, np.ndarray]:
         """Place in the flat vector of each entry of a part, as an array of its shape."""
-        place = self.places[name]
-        return np.ascontiguousarray(_array(np.arange(place.start, place.stop), *self.parts[name]))
+        return {name: np.ascontiguousarray(part) for name, part in self.arrays(np.arange(self.size)).items()}
 
     def span(self, names: Sequence[str]) -> slice:
         """Place of parts that stand one after the other."""
         return slice(self.places[names[0]].start, self.places[names[-1]].stop)
+
+    def views(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        """The parts of one vector as its own entries, where all are columns: as ``arrays``, but in no time."""
+        return {name: flat[place] for name, place in self.places.items()}
 
     def flat(self, **parts: ArrayLike) -> np.ndarray:
         """Flat array of all parts."""

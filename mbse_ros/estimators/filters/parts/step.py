@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -14,11 +16,30 @@ from .parameter_space import ParameterSpace
 from .problem import Problem
 
 Parts = dict[str, ca.SX]
+FORCE = ('ADEKF',)      # whose third block is the force itself
+ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
 
 
 @dataclass(frozen=True)
-class Filter:
-    """One filter on one problem.
+class DiscreteFilter(ABC):
+    """A filter as one step over flat vectors, whose parts have names: of its ``state``, of what is ``given``, of its
+    ``tuning`` and of its ``outputs``. SI."""
+
+    name: str
+    state: Layout
+    given: Layout
+    tuning: Layout
+    outputs: Layout
+
+    @abstractmethod
+    def step(self, keep: Sequence[str] = ()) -> ca.Function:
+        """The step ``(x, u, p) -> (x, y)``; parts of the state to ``keep``, one after the other in it, follow the
+        outputs."""
+
+
+@dataclass(frozen=True)
+class Filter(DiscreteFilter):
+    """One filter of a mechanism on one problem.
 
     ``state``: the mean ``x``, its covariance ``P``, coordinates ``q`` and what else it remembers. ``given``: the
     measurements ``o`` (s,), NaN where missing, the inputs ``u`` and the time ``t``, s. ``tuning``: ``dt``, ``gate`` (of
@@ -31,12 +52,7 @@ class Filter:
     ``innovation``, ``innovation_variance``, ``used`` (s,).
     """
 
-    name: str
     problem: Problem
-    state: Layout
-    given: Layout
-    tuning: Layout
-    outputs: Layout
     noises: tuple[str, ...]
     predict: ca.Function
     correct: ca.Function
@@ -60,14 +76,37 @@ class Filter:
         rest = {name: np.zeros(shape) for name, shape in self.state.parts.items() if name not in ('x', 'P', 'q')}
         return self.state.flat(x=mean, P=np.diag(variance), q=q, **{**rest, **self.memory})
 
-    def step(self, history: bool = False) -> ca.Function:
-        """Prediction and correction as one function ``(x, u, p) -> (x, y)``; with ``history`` the triangle of P follows
-        the outputs."""
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ...,
+        ``parameter/<name>`` and ``bias/<channel>`` of the filters that estimate some."""
+        of, space = self.problem, self.parameters
+        estimated = () if space is None else tuple(f'parameter/{name}' for name in space.names)
+        estimated += tuple(f'bias/{channel}' for channel in self.biases)
+        size = self.state.parts['x'][0] - len(estimated)
+        coordinates = [of.system.names[i] for i in self.held]
+        if 'base' in self.state.parts and size == of.g:
+            return (*(f'acceleration/{of.system.names[i]}' for i in of.z), *estimated)
+        names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
+        if self.name in FORCE:
+            names += [f'force/{name}' for name in self.forces]
+        third = 'acceleration' if self.name in ACCELERATION else 'acceleration_error'
+        names = [*names, *(f'{third}/{name}' for name in coordinates)][:size]
+        return (*names, *(f'other/{i}' for i in range(size - len(names))), *estimated)
+
+    @cached_property
+    def force_places(self) -> tuple[int | None, ...]:
+        """Place in the mean of each force, None where it is not in it."""
+        return tuple(self.names.index(f'force/{name}') if f'force/{name}' in self.names else None
+                     for name in self.forces)
+
+    def step(self, keep: Sequence[str] = ()) -> ca.Function:
+        """Prediction and correction as one function."""
         kind = ca.SX if self.predict.is_a('SXFunction') else ca.MX
         x, u, p = (kind.sym(name, layout.size) for name, layout in (
             ('x', self.state), ('u', self.given), ('p', self.tuning)))
         after, y = self.correct(self.predict(x, u, p), u, p)
-        y = ca.vertcat(y, after[self.state.places['P']]) if history else y
+        y = ca.vertcat(y, after[self.state.span(keep)]) if keep else y
         return ca.Function(f'mbse_{self.name}', [x, u, p], [after, y], {'cse': True})
 
 
@@ -98,7 +137,7 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
     corrected = correct(*parts)
     out = [state.pack(**{key: corrected[key] for key in state.parts}),
            outputs.pack(**{key: corrected[key] for key in outputs.parts})]
-    return made(name, problem, state, given, tuning, outputs, tuple(noises),
+    return made(name, state, given, tuning, outputs, problem, tuple(noises),
                 ca.Function(f'{name}_predict', flat, [state.pack(**predicted)], {'cse': True}),
                 ca.Function(f'{name}_correct', flat, out, {'cse': True}),
                 None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}),
