@@ -6,7 +6,9 @@ from __future__ import annotations
 import gc
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from keyword import iskeyword
+from pkgutil import iter_modules
+from typing import Annotated
 
 import typer
 
@@ -14,29 +16,35 @@ from ..errors import MbseError
 from ..version import __version__
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
-BENCHMARK = 'benchmark'
-# in the order of the help; `-` is `_` in the names of module and function
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor', 'convert',
-            'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up', 'replay', 'demo')
-MODULES = {'import': 'import_table', 'export-c': 'export'}
-FUNCTIONS = {'import': 'import_command'}
-SETTINGS: dict[str, dict[str, Any]] = {
-    'up': {'context_settings': {'allow_extra_args': True, 'ignore_unknown_options': True}}}
+HELPERS = '__main__', 'app', 'arguments'        # files of this folder that are not commands
+ORDER = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor', 'convert',
+         'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up', 'replay', 'demo')
+
+
+def commands() -> tuple[str, ...]:
+    """Names of all commands, those of ORDER first: each file of this folder is one."""
+    found = {item.name.rstrip('_').replace('_', '-') for item in iter_modules(sys.modules[__package__].__path__)
+             if item.name not in HELPERS}
+    return *(name for name in ORDER if name in found), *sorted(found - set(ORDER))
 
 
 def command_line(*names: str) -> typer.Typer:
-    """The command line with the commands of these names alone; of all without a name."""
+    """The command line with the commands of these names alone; of all without a name.
+
+    A command `do-it` is the function ``do_it`` in ``do_it.py``, of a word of Python ``import_``; SETTINGS of that file
+    are those of ``typer.Typer.command``. One with commands of its own is a ``typer.Typer`` of that name.
+    """
     app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                       pretty_exceptions_show_locals=False, help=HELP)
     app.callback(help=HELP)(_options)       # without it a single command would take no name
-    for name in names or COMMANDS:
-        if name in COMMANDS:
-            usual = name.replace('-', '_')
-            module = import_module(f'{__package__}.{MODULES.get(name, usual)}')
-            command = getattr(module, FUNCTIONS.get(name, usual))
-            app.command(name, **SETTINGS.get(name, {}))(command)
-    if not names or BENCHMARK in names:
-        app.add_typer(import_module(f'{__package__}.benchmark').benchmark, name=BENCHMARK)
+    for name in names or commands():
+        usual = name.replace('-', '_') + '_' * iskeyword(name)
+        module = import_module(f'{__package__}.{usual}')
+        command = getattr(module, usual)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, **getattr(module, 'SETTINGS', {}))(command)
     return app
 
 
@@ -54,7 +62,7 @@ def _options(version: Annotated[bool, typer.Option(
 
 def called(words: list[str]) -> list[str]:
     """The command of a call, in a list; an empty one where the first word is none."""
-    return [word for word in words[:1] if word in COMMANDS or word == BENCHMARK]
+    return [word for word in words[:1] if word in commands()]
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ import typer
 
 from ..errors import SettingError
 
+SETTINGS = {'context_settings': {'allow_extra_args': True, 'ignore_unknown_options': True}}     # of the command
+
 
 def up(context: typer.Context,
        graph: Annotated[str, typer.Argument(help='machine, crane or linkage')],

@@ -144,7 +144,7 @@ def _state(estimate: Estimate) -> dict[str, Any]:
     for item in ('mass', 'lower', 'upper'):
         state[f'payload_{item}'] = getattr(states, item)
     state['payload_status'] = estimate.track.status_words
-    return state
+    return state | states.columns
 
 
 def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:

@@ -21,6 +21,7 @@ from ..report.text import number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
 from .estimate import Estimate, truth_at
+from .track import NUMBERS
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -87,7 +88,8 @@ def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> li
         true = Series(t, known[name]) if name in known else None
         estimated = Series(t, states.mean[:, i], np.sqrt(np.maximum(states.variance[:, i], 0.0)))
         signals.append(Signal(f'{kind} {owner}', unit, scale, GROUPS[kind], samples, estimated, true))
-    return signals
+    return [*signals, *(Signal(name, NUMBERS[name].unit, group='Other numbers', estimated=Series(t, values))
+                        for name, values in states.columns.items())]
 
 
 def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.ndarray]:

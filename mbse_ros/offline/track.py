@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from .growing import Growing
 
 CHUNK = 256             # outputs that wait to become rows
 FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits
-NUMBERS = ('mass', 'lower', 'upper', 'raw', 'low_passed')       # of the payload
 SHOWN = 3       # reasons, the longest first
 HELP = {
     PayloadStatus.TOO_SLOW: 'move a cylinder that carries the load faster than payload.min_speed, for 2 s and more',
@@ -32,25 +32,49 @@ HELP = {
 FASTER = 'send this sensor more often, or move more slowly'
 
 
+class KeptNumber(NamedTuple):
+    """A number of each Output that is kept, and its unit, SI; ``placed``: JSON and series have a place for it, others
+    are columns under their names."""
+
+    unit: str
+    of: Callable[[Output], float]
+    placed: bool = False
+
+
+# A line here is a column of the result of `estimate`: of JSON (--full), of `series()`, and so of tables and figures.
+NUMBERS = {
+    'nis': KeptNumber('1', lambda output: output.state.nis, True),
+    'nis_dof': KeptNumber('1', lambda output: output.state.nis_dof, True),
+    'mass': KeptNumber('kg', lambda output: output.payload.mass, True),
+    'lower': KeptNumber('kg', lambda output: output.payload.lower, True),
+    'upper': KeptNumber('kg', lambda output: output.payload.upper, True),
+    'raw': KeptNumber('kg', lambda output: output.payload.raw, True),
+    'low_passed': KeptNumber('kg', lambda output: output.payload.low_passed, True)}
+
+
 @dataclass(frozen=True)
 class States:
     """At the ends of the segments: ``mean``, ``variance`` (n, nx) of the state, ``measured``, ``innovation``,
-    ``innovation_stddev`` (n, channels), ``nis``, ``nis_dof`` (n,); ``share`` (n, channels): samples in the segment, 1
-    or less; the payload's numbers (n,), kg."""
+    ``innovation_stddev`` (n, channels); ``share`` (n, channels): samples in the segment, 1 or less; ``numbers`` (n,) by
+    the names of NUMBERS, which are attributes, too."""
 
     mean: np.ndarray
     variance: np.ndarray
     measured: np.ndarray
     innovation: np.ndarray
     innovation_stddev: np.ndarray
-    nis: np.ndarray
-    nis_dof: np.ndarray
     share: np.ndarray
-    mass: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    raw: np.ndarray
-    low_passed: np.ndarray
+    numbers: Mapping[str, np.ndarray]
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name not in NUMBERS:
+            raise AttributeError(name)
+        return self.numbers[name]
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Numbers (n,) that are columns under their names."""
+        return {name: self.numbers[name] for name, number in NUMBERS.items() if not number.placed}
 
 
 @dataclass(frozen=True)
@@ -123,6 +147,7 @@ class Tracker:
         self._states, self._waiting, self._count = states, list[Output](), 0
         self._rows: dict[str, Growing] = defaultdict(Growing)
         self._wide: dict[str, Growing] = defaultdict(Growing)
+        self._numbers: dict[str, Growing] = defaultdict(Growing)
         self._reasons: dict[str, int] = {}
         self._far = self._worst = self._worst_at = np.zeros(0)
 
@@ -140,7 +165,10 @@ class Tracker:
         """Of all that came, one or more; ends the taking."""
         last = self._waiting[-1]
         self._settle(self._waiting)
-        states = States(**{name: rows.array for name, rows in self._wide.items()}) if self._states else None
+        states = None
+        if self._states:
+            numbers = {name: rows.array for name, rows in self._numbers.items()}
+            states = States(**{name: rows.array for name, rows in self._wide.items()}, numbers=numbers)
         return Track(**{name: rows.array for name, rows in self._rows.items()}, reasons=tuple(self._reasons),
                      far=self._far, worst=self._worst, worst_at=self._worst_at, last=last, states=states)
 
@@ -162,9 +190,9 @@ class Tracker:
             _put(self._wide, mean=np.array([s.mean[-1] for s in states]),
                  variance=np.array([np.diag(s.covariance) for s in states]),
                  measured=np.array([s.measured for s in states]), innovation=innovation, innovation_stddev=stddev,
-                 nis=np.array([s.nis for s in states]), nis_dof=np.array([float(s.nis_dof) for s in states]),
-                 share=np.minimum(length[:, None] / np.maximum([segment.repeats for segment in segments], 1), 1.0),
-                 **{name: np.array([getattr(p, name) for p in payloads], float) for name in NUMBERS})
+                 share=np.minimum(length[:, None] / np.maximum([segment.repeats for segment in segments], 1), 1.0))
+            _put(self._numbers, **{name: np.array([number.of(output) for output in outputs], float)
+                                   for name, number in NUMBERS.items()})
         self._count += len(outputs)
 
     def _judge(self, ratio: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from cli_support import refused
 import mbse_ros as mbse
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError, DescriptionError, MbseError, SampleError, SettingError
+from mbse_ros.offline.track import NUMBERS, KeptNumber
 from mbse_ros.report.files import read_table, write_json
 
 SENSORS = ['encoder', 'crank_gyro']
@@ -122,6 +123,17 @@ def test_a_run_that_is_no_log_has_words_too(linkage, tmp_path):
     assert headings[:2] == ['t [s]', 'theta [rad]'] and 'theta stddev [rad]' in headings
     np.testing.assert_array_equal(values[:, 1], found['theta'])
     assert (tmp_path / 'report' / 'plot.png').stat().st_size > 10_000
+
+
+def test_a_number_that_is_kept_is_a_column(lift, monkeypatch, tmp_path):
+    """One line of a table: JSON, series, units, tables and the report have it."""
+    assert mbse.estimate(lift[1]).estimate.states.columns == {}
+    monkeypatch.setitem(NUMBERS, 'samples', KeptNumber('1', lambda output: output.payload.samples))
+    found = mbse.estimate(lift[1])
+    assert found['samples'][-1] == found.estimate.last.payload.samples > 0 and found.units['samples'] == '1'
+    np.testing.assert_array_equal(found.to_json(True)['state']['samples'], found['samples'])
+    (signal,) = (signal for signal in found.run.signals if signal.name == 'samples')
+    np.testing.assert_array_equal(signal.estimated.value, found['samples'])
 
 
 def test_every_option_of_the_command_in_one_call(lift, linkage, tmp_path):

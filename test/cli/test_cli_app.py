@@ -9,7 +9,7 @@ import pytest
 from cli_support import mbse, recorded, refused
 from source_tree import ROOT
 
-from mbse_ros import __version__
+from mbse_ros import __version__, cli
 from mbse_ros.cli import app as module
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
@@ -35,6 +35,18 @@ def test_help_names_every_command_in_whole_sentences():
     listed = done.out.partition('Commands:\n')[2].splitlines()
     assert done.status == 0 and tuple(line.split()[0] for line in listed) == COMMANDS
     assert all(line.endswith('.') and not line.endswith('...') for line in listed)     # not cut off
+
+
+def test_a_file_is_a_command(tmp_path, monkeypatch):
+    """Nothing else names it: with a dash for each underscore, a word of Python with one behind it."""
+    for name in ('say_so', 'while_'):
+        (tmp_path / f'{name}.py').write_text(f'def {name}(what: str = "x") -> None:\n    """Say it."""\n    '
+                                             f'print("{name}", what)\n')
+        monkeypatch.delitem(sys.modules, f'mbse_ros.cli.{name}', raising=False)
+    monkeypatch.setattr(cli, '__path__', [*cli.__path__, str(tmp_path)])
+    assert mbse('say-so', '--what', 'this') == (0, 'say_so this\n', '')
+    assert mbse('while').out == 'while_ x\n'
+    assert module.commands() == (*COMMANDS, 'say-so', 'while')
 
 
 @pytest.mark.parametrize('command', [*COMMANDS, *(f'benchmark {study}' for study in STUDIES)])

@@ -109,11 +109,14 @@ class MachineEstimate(Result):
 
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
+        from ...offline.track import NUMBERS  # here, because it takes its time to import
         state = [ResultSeries(name, entry_unit(self.machine, name), self.mean[:, k], self.stddev[:, k],
                               panel='pressures' if name.startswith('pressure/') else '')
                  for k, name in enumerate(self.names) if name != 'payload/mass']
         state.sort(key=lambda item: KINDS.index(kind) if (kind := item.name.partition('/')[0]) in KINDS else len(KINDS))
-        return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state]
+        others = [ResultSeries(name, NUMBERS[name].unit, values)
+                  for name, values in self.estimate.states.columns.items()]
+        return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
 
     @cached_property
     def truth(self) -> MachineTruth | None:

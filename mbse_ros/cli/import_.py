@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..bags.table import ImportedTable
 
 
-def import_command(
+def import_(
         table: Annotated[Path, typer.Argument(help='CSV file with a heading; or, with --machine, a bag.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the bag to write.')],
         map_: Annotated[Path | None, typer.Option(
