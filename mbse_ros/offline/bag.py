@@ -97,7 +97,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     other = machine_lines(frame_of(source, reader.namespace, topics), machine)
     if not found.tracker:
         raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
-    return found.judged(warnings + other, read_truth(source, topics), reader.ages)
+    return found.judged(other, warnings, read_truth(source, topics), reader.ages)
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
@@ -109,7 +109,7 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
     if not found.tracker:
         raise SampleError('samples', 0, len(samples),
                           f'samples to estimate from; {nothing(found.log, found.samples, warnings)}')
-    return found.judged(warnings, None)
+    return found.judged([], warnings, None)
 
 
 class _Passed:
@@ -138,15 +138,16 @@ class _Passed:
                     check_memory(self.name)
         self.seconds = time.perf_counter() - start
 
-    def judged(self, warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None) -> Estimate:
-        """The result with what was odd about it."""
+    def judged(self, other: list[str], warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None
+               ) -> Estimate:
+        """The result with what was odd about it: that it is of an ``other`` machine, what is wrong, the rest."""
         pipeline, track = self.log.pipeline, self.tracker.track()
         verdict = log_verdict(self.samples, track, pipeline, ages)
         loads: tuple[WeighedLoad, ...] = ()
         if self.loads is not None:
             self.loads.close()
             loads, _ = self.loads.doubted(lambda load: verdict.doubts)
-        warnings = [*warnings, *verdict.lines, *stage_lines(pipeline, self.used)]
+        warnings = [*other, *verdict.wrong, *warnings, *verdict.odd, *stage_lines(pipeline, self.used)]
         return Estimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
                         verdict.doubts, self.uncounted)
 

@@ -82,16 +82,16 @@ class Estimate:
 
     def summary(self) -> list[str]:
         """The answer, what became of it at the end of the log, and the cost."""
-        payload, unweighed = self.last.payload, why_unweighed(self.machine)
+        payload, unweighed, doubts = self.last.payload, why_unweighed(self.machine), self.doubts
         if unweighed:
             lines = [f'no mass: {unweighed}']
         elif not math.isfinite(payload.mass):
-            lines = [f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}',
-                     *held_lines(self.track)]
+            why, doubts = doubts[0] if doubts else payload.reason or 'no sample of it can be trusted yet', doubts[1:]
+            lines = [f'payload unknown: {why}', *held_lines(self.track)]
         else:
             known = math.isfinite(payload.upper - payload.lower)
             interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
-            doubt = 'not trusted: ' if self.doubts else ''
+            doubt = 'not trusted: ' if doubts else ''
             lines = [f'payload {doubt}{payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples '
                      'of the mass']
             causes = [f'{cause} {cause.kg:.2g} kg' for cause in self.budget[:LARGEST] if cause.kg > 0.0]
@@ -103,7 +103,7 @@ class Estimate:
                 lines.append(f'its centre in the frame of {self.machine.payload_data.body}: {places}')
             if payload.status is not PayloadStatus.UPDATING:
                 lines.append(f'held at the end of the log: {payload.reason}')
-        lines += [f'not trusted: {doubt}' for doubt in self.doubts]
+        lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.loads, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
         return [*lines, cost_line(self.seconds, self.log_seconds)]

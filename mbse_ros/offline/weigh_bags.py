@@ -148,11 +148,13 @@ class _Run:
         used = RecordedCommands(source, self.machine.commands, reader.namespace)
         log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
                       keep=(samples := LogSamples()), commands=used)
-        odd, tracker, since = list[str](), Tracker(False), self.seconds
+        wrong, odd, tracker, since = list[str](), list[str](), Tracker(False), self.seconds
 
         def judge() -> None:
             verdict = log_verdict(samples, track := tracker.track(), log.pipeline, reader.ages)
-            odd.extend(f'from {since - begun:.0f} s on: {line}' if since > begun else line for line in verdict.lines)
+            later = f'from {since - begun:.0f} s on: ' if since > begun else ''
+            wrong.extend(later + line for line in verdict.wrong)
+            odd.extend(later + line for line in verdict.odd)
             first_ns, last_ns = int(track.start_ns.min()), int(track.stamp_ns.max())
             self._doubts.append((self.log.recording, first_ns, last_ns, verdict.doubts))
         for output in log:
@@ -181,7 +183,7 @@ class _Run:
             judge()
         other = machine_lines(frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
-            *reader.warnings, *log.dropped.lines(), *other, *odd, *stage_lines(log.pipeline, used)))]
+            *other, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used)))]
         if first is not None and self._last_ns is not None:
             self._spans.append((name, first, self._last_ns))
             self.warnings += [f'{name}: of the same time as {other_name}: what was weighed in both is counted twice'

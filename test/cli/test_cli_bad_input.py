@@ -98,12 +98,14 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'the observer coasted for 1.60 s in all, first at t = 4.01 s: far outside its range: position/lift',
         'the mass is held: no sample of it after t = 3.'], 'no_data'),
     'millimetres': (sensor(POSITION, lambda z: 1000 * z, -1.0, 99.0), [
-        'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),
+        'position/lift: 160.4 to 217.7, range', 'position/lift: 561 samples of 561 outside the stroke',
+        'the observer was lost for 5.60 s in all'], 'no_data'),
     'bar': (lambda topic, t, message: sensor(topic, lambda p: 1e-5 * p, -1.0, 99.0)(topic, t, message)
             if 'pressure' in topic else message, [
+        'pressure/lift_piston: 25.96 to 60.48, no pressures in Pa',
+        'pressure/lift_rod: 19.44 to 72.25, no pressures in Pa',
         'the observer coasted for 5.40 s in all, first at t = 0.21 s: hardly any noise near zero (another unit?): '
-        'pressure/lift_piston, pressure/lift_rod', 'pressure/lift_piston: 25.96 to 60.48, no pressures in Pa',
-        'pressure/lift_rod: 19.44 to 72.25, no pressures in Pa'], 'no_data'),
+        'pressure/lift_piston, pressure/lift_rod'], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
         'the observer coasted for 0.01 s in all, first at t = 2.01 s: jumped: position/lift'], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 40 else message, [
@@ -112,6 +114,9 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
     'rare sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
         'position/lift: comes at 5 Hz, each 0.2 s: what moves in between is not seen'], None),
 }
+
+
+CAUSES = {'slow sensor': 'observer ', 'millimetres': 'position/lift: ', 'bar': 'pressure/lift_piston: 25.96 to 60.48, '}
 
 
 def found(expected: 'str | re.Pattern', line: str) -> bool:
@@ -138,9 +143,19 @@ def test_goes_on_and_warns(name, tmp_path):
     if name in ('millimetres', 'slow sensor', 'bar'):
         assert budget == [] and loads == []
         assert payload == {'mass': None, 'stddev': None, 'interval': [None, None], 'status': status, 'samples': 0}
-        assert done.out.startswith('payload unknown: observer ')
+        assert done.out.startswith(f'payload unknown: {CAUSES[name]}')
         assert 'held for ' in done.out and 'mbse check-data' in done.out and 'updating' not in seconds
         assert seconds[status] > 0.5 * sum(seconds.values())
+
+
+@pytest.mark.parametrize('hours', (1, -1))
+def test_a_clock_that_is_an_hour_off_is_what_is_said_first(hours, tmp_path):
+    """What follows from it was said first: sensors that are silent, an observer that is lost."""
+    edit = stamps(ROD, lambda stamp: stamp + hours * 3600 * SECOND, -1.0, 99.0)
+    done = mbse('estimate', recorded(tmp_path / 'bag', edit))
+    cause = f'pressure/lift_rod: stamps are 3600.000 s {"ahead of" if hours > 0 else "behind"} those of the others'
+    assert done.warnings[0].startswith(cause) and done.out.startswith(f'payload unknown: {cause}')
+    assert done.out.count(cause) == 1
 
 
 def test_good_data_give_no_warning(tmp_path):

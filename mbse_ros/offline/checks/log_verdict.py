@@ -28,10 +28,11 @@ COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'g
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """``lines``: what was odd; ``doubts``: those of them with which the masses of the log are not to be trusted,
-    whatever their status."""
+    """``wrong``: what is wrong with the samples, which explains what else was ``odd``; ``doubts``: lines of both with
+    which the masses of the log are not to be trusted, whatever their status."""
 
-    lines: tuple[str, ...]
+    wrong: tuple[str, ...]
+    odd: tuple[str, ...]
     doubts: tuple[str, ...] = ()
 
 
@@ -46,12 +47,12 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
         name.startswith('command/') for name in finding.channels)]      # nor then
     doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, single=False))
     blamed = [*unfit, *doubted]
-    lines = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
-             *state_lines(track), *([] if clocks or commands else [*fit_lines(track), *doubted]),
-             *mass_lines(track, machine), *(finding.line for finding in findings), *verdict.notes]
-    doubts = (*(finding.line for finding in findings if finding.kind not in COPES),
-              *(commands if commands and blamed else blamed))
-    return LogVerdict(tuple(lines), tuple(dict.fromkeys(doubts)))
+    wrong = tuple(finding.line for finding in findings if finding.kind not in COPES)
+    odd = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
+           *state_lines(track), *([] if clocks or commands else [*fit_lines(track), *doubted]),
+           *mass_lines(track, machine), *(item.line for item in findings if item.kind in COPES), *verdict.notes]
+    doubts = (*wrong, *(commands if commands and blamed else blamed))
+    return LogVerdict(wrong, tuple(odd), tuple(dict.fromkeys(doubts)))
 
 
 def stage_lines(pipeline: Pipeline, used: RecordedCommands | None = None) -> list[str]:

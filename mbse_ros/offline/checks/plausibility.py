@@ -23,7 +23,8 @@ from .command_rules import command_findings, seldom_findings
 from .cylinder_rules import cylinder_findings
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
-from .remedies import Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
+from .pressure_rules import balancing_pressures, finding_of
+from .remedies import PLAINLY, Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
 from .sensor_rules import huge_values, sensor_findings
 from .step_rules import step_findings
 from .suspects import Suspects, suspects
@@ -35,6 +36,7 @@ BETTER = 0.5            # times the misfit as it is
 DEEPEST = 3             # positions that may be reversed at once
 FEWEST_MASSES = 0.8     # share of the windows whose mass is out of its limits
 FAR = 0.3               # of the range of the limits
+OWN = 'noise', 'coarse'     # kinds of findings with numbers of a channel, which are others in its right unit
 FEWEST_MEANS = 0.9      # share of the instants that have a mean of a sensor
 
 
@@ -69,18 +71,24 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     means = means._replace(values=together(list(chosen.values()), means.values))
     now = None if fit.unmeasured else fit.fit(means)
     wrong_way = _wrong_way(fit, means, now)
-    sure = bool(wrong_way) or now is not None and now.worst < GOOD
-    findings = [item for item in findings if item.kind != 'noise' or not set(item.channels) & {*found.seen, *(
-        name for remedy in exchanged for name in remedy.channels)}]      # of another unit it is another number
+    likely = _of_pressures(fit, means, now) if all(item.kind == 'rate' for item in times) else []
+    if likely and wrong_way:
+        wrong_way, likely = (wrong_way, []) if _misfit(fit, means, wrong_way) * PLAINLY <= _misfit(
+            fit, means, likely[:1]) else ([], likely)
+    sure = bool(wrong_way or likely) or now is not None and now.worst < GOOD
+    other = {*found.seen, *(name for remedy in (*exchanged, *likely) for name in remedy.channels)}
+    findings = [item for item in findings if item.kind not in OWN or not other & set(item.channels)]
     findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
     findings += [Finding(remedy.kind, remedy.channels, 'the forces do not balance as the positions are', remedy.words)
                  for remedy in exchanged]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
+    findings += [finding_of(likely, _lacks(now))] if likely and now is not None else []
     findings += _beyond(machine, series, {name for item in findings for name in item.channels})
     findings += step_findings(series, machine, {name for item in (*times, *findings) for name in item.channels})
-    means = means._replace(values=together(wrong_way, means.values))
+    means = means._replace(values=together([*wrong_way, *likely[:1]], means.values))
     if not any(item.kind == 'clock' for item in times):     # of another time valves seem to be closed
-        findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
+        findings += command_findings(machine, fit, means, {
+            name for remedy in (*wrong_way, *likely) for name in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(fit, means, now, BAD, GOOD))
     return Verdict((*times, *findings), () if now is not None else (_why(fit, means, machine),), tuple(notes))
@@ -171,6 +179,11 @@ def _wrong_way(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
         taken = better
     best = fit.fit(means._replace(values=together(taken, means.values)))
     return taken if best is not None and best.worst <= GOOD and best.worst < BETTER * now.worst else []
+
+
+def _of_pressures(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
+    """Units and lines of pressures, one of which makes forces balance that do not balance without, the best first."""
+    return [] if now is None or now.worst < BAD else balancing_pressures(fit, means, now, GOOD, BETTER)
 
 
 def _beyond(machine: Machine, series: Mapping[str, Series], told: set[str]) -> list[Finding]:

@@ -11,6 +11,7 @@ import numpy as np
 from ...machine import Machine
 from ...machine.channels import Channel
 from .channel_series import Means, Series
+from .pressure_rules import mistaken_units
 from .remedies import PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
 from .sensor_rules import white_noise
 from .value_rules import outside_range, pressure_looks, turns
@@ -86,6 +87,10 @@ def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.
         low, high = _expected(machine, channel)
         found.remedies[name] = (*(scaled(name, factor, unit) for unit, factor in PRESSURE_UNITS.items()
                                   if low <= factor * largest <= high), *([gauge(name)] if largest > ANY else []))
+    elif looks.looks == 'huge':
+        found.seen[name], (low, high) = looks.seen, _expected(machine, channel)
+        found.remedies[name] = tuple(remedy for remedy in mistaken_units(name)
+                                     if low <= remedy.changes[0][2] * largest <= high)
     elif looks.looks == 'negated':
         found.seen[name], found.remedies[name] = looks.seen, (negated(name),)
     elif looks.looks == 'gauge' and not channel.sensor.gauge:
