@@ -176,7 +176,7 @@ KINDS = {
         'the solver ends without a solution, or {streams.linkage.lagged.BEHIND} instants wait for it', (_LINKAGE,)),
     Fault.DOUBTED: Kind(
         'observer not trusted', 'the state was in doubt a moment ago', 'NO_DATA: the mass is held',
-        'for {streams.stages.RETURN_NS} s after a fault that doubts the state', (_MASS,)),
+        'for {streams.mass_monitor.RETURN_NS} s after a fault that doubts the state', (_MASS,)),
     Fault.FIRST_MASS: Kind(
         'the first mass does not agree yet with the one half a second before', 'no load is known yet',
         'CHANGING: no mass yet', 'masses {payload.load_change.LOOK_BACK} s apart differ by more than '

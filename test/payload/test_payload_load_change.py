@@ -114,7 +114,7 @@ def test_both_sides_of_where_a_change_is_over(slope: float, noise: float, over: 
     (crane(), 26), (changed('zx200', {'sensors/arm_rod': REMOVED}), 50)])
 def test_where_some_cylinders_do_not_weigh_the_first_mass_counts_later(machine: Machine, first: int) -> None:
     """After half a second of weighing, since nothing else contradicts a jerk; else after a quarter."""
-    change, found = PayloadStage(machine)._change, []
+    change, found = PayloadStage(machine)._monitor._change, []
     for k in range(60):
         change.take(10.0 + 0.01 * k, replace(mass(50.0), taken=1), 0.0)
         found.append(change.found)

@@ -75,7 +75,7 @@ def test_how_fast_a_machine_may_be_is_a_setting() -> None:
         assert [bool(bounds.broken(np.array([at, speed]), np.full(2, 1e-8))) for speed in ends] == [False, True]
     stage = ObserverStage(crane())
     stage.configure(settings)
-    assert stage._bounds.broken(np.array([0.2, 2.0, 0.0, 4e6, 3e6, 0.0, 0.0]), np.full(7, 1e-8)) is None
+    assert stage._monitor._bounds.broken(np.array([0.2, 2.0, 0.0, 4e6, 3e6, 0.0, 0.0]), np.full(7, 1e-8)) is None
 
 
 @pytest.mark.parametrize('valve', ['orifice', 'unknown'])

@@ -261,7 +261,7 @@ def test_for_two_seconds_samples_too_rare_are_blamed_for_a_load_that_changes() -
 def test_for_ten_seconds_after_samples_too_rare_the_last_second_must_show_the_mass() -> None:
     """A ninth of the information counts of such a sample where masses are compared: it is off by 3 deviations."""
     stage, shares = PayloadStage(crane()), set()
-    stage._lately.shows = lambda mass: False        # type: ignore
+    stage._monitor._lately.shows = lambda mass: False        # type: ignore
     process = stage._estimator.process
     stage._estimator.process = lambda *a: (shares.add(a[-1]), process(*a))[1]       # type: ignore
     found = told(run('orifice', 1), 2.0, stage)

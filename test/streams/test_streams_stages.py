@@ -327,7 +327,7 @@ def test_a_doubt_and_the_load_that_is_unknown_since_are_one_alarm() -> None:
             assert found.status is PayloadStatus.UPDATING
         if 410 <= k < 450:
             assert found.status is PayloadStatus.TOO_SLOW
-    assert stage._trust._count == 1
+    assert stage._monitor._trust._count == 1
 
 
 def test_an_observer_that_weighs_no_more_leaves_its_mass_behind() -> None:
