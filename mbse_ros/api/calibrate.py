@@ -5,37 +5,51 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..resources import write_whole
+from ..errors import SettingError
+from .load import loaded_sources, recorded_name
 
 if TYPE_CHECKING:
-    from ..offline.calibration.calibrate_machine import Calibration
+    from ..offline.calibration.calibration_result import Calibration
     from ..sources.map import SourceMap
 
 
-def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path, *,
-              payloads: Mapping[str, float | str] | None = None, free: Sequence[str] = (),
-              output: str | Path | None = None, namespace: str | None = None, sources: SourceMap | None = None,
-              force: bool = False) -> Calibration:
+def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | None = None, *,
+              payloads: Mapping[str, float | str] | Sequence[str] = (), free: Sequence[str] = (),
+              output: str | Path | None = None, force: bool = False, cross_validate: bool = False, jobs: int = 1,
+              cluster: str | None = None, sources: SourceMap | str | Path | None = None,
+              namespace: str | None = None) -> Calibration:
     """Find friction, masses, offsets, ... of a machine by the balance of forces in bags; its file's deviations are the
     prior.
 
-    ``payloads``: by the names of bags the load in kg, or as text with its deviation, '500 +- 2', or 'unknown'; the
-    others are empty. ``free``: further numbers of the file, such as 'bodies.boom.mass=5 %'. ``output``: where to write
-    the calibrated file; numbers that do not explain the bags (``unexplained``) are written with ``force`` alone, else
-    there is a warning. The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``,
-    ``stddev_after``, SI), ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``,
-    ``cross_validation()``, ``text`` of the new file. Raises SettingError, BagError, DescriptionError.
+    ``machine``: default the one that the bags name. ``payloads``: by the names of bags the load in kg, or as text with
+    its deviation, '500 +- 2', or 'unknown' (or words ``bag=500+-2``); the others are empty. ``free``: further numbers
+    of the file, such as 'bodies.boom.mass=5 %'. ``output``: where to write the calibrated file; numbers that do not
+    explain the bags (``unexplained``) are written with ``force`` alone, else there is a warning. ``cross_validate``:
+    each bag by the numbers that all others give, too (``crossed``). ``jobs``, ``cluster``: who reads the bags.
+
+    The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
+    ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new
+    file, ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError,
+    BagError, DescriptionError.
     """
-    from ..offline.calibration.calibrate_machine import calibrate_bags  # here, as it takes its time to import
+    from ..offline.calibration.calibrate_machine import calibrate_bags  # here, as they take their time to import
+    from ..studies.many import many
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
-    loads = {name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in (payloads or {}).items()}
-    found = calibrate_bags(machine, some, loads, [free] if isinstance(free, str) else free, namespace, sources)
-    if output is not None and (found.trouble or found.unexplained and not force):
+    if cross_validate and len(some) < 2:
+        raise SettingError('cross_validate', len(some), 'two bags or more')
+    loads = payloads if not isinstance(payloads, Mapping) else {
+        name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in payloads.items()}
+    maps = loaded_sources(sources) if isinstance(sources, (str, Path)) else sources
+    workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags')
+    found = calibrate_bags(machine or recorded_name(some, namespace), some, loads,
+                           [free] if isinstance(free, str) else free, namespace, maps, workers)
+    if cross_validate:
+        found = replace(found, crossed=found.cross_validation())
+    if output is not None and not found.write(Path(output), force):
         warnings.warn(f'{output} is not written: {found.trouble or found.unexplained}', stacklevel=2)
-    elif output is not None:
-        from ..description.edit import for_folder  # here, as above
-        write_whole(output, for_folder(found.text, found.machine.description.file, output))
     return found

@@ -75,13 +75,16 @@ def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadab
     if mechanism is not None:
         refuse_options('a machine', {'machine': machine, 'valve': valve})
         return model_of(mechanism, backend)
-    if machine is None:
-        from ..offline.bag import recorded_machine  # here, as it takes its time to import
-        paths = [item for item in bags if isinstance(item, (str, Path))]
-        if len(paths) < len(bags):
-            raise SettingError('machine', None, 'the machine or mechanism that the samples are of')
-        machine = recorded_machine(paths, namespace)
-    return loaded(machine, valve)
+    return loaded(recorded_name(bags, namespace) if machine is None else machine, valve)
+
+
+def recorded_name(bags: Sequence[object], namespace: str | None = None) -> str:
+    """Name of the machine that the bags name, see ``recorded_machine``; raises BagError, SettingError for arrays."""
+    from ..offline.bag import recorded_machine  # here, as it takes its time to import
+    paths = [item for item in bags if isinstance(item, (str, Path))]
+    if len(paths) < len(bags):
+        raise SettingError('machine', None, 'the machine or mechanism that the samples are of')
+    return recorded_machine(paths, namespace)
 
 
 def loaded_sources(name: str | Path | None) -> SourceMap | None:

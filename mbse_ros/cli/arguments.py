@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -14,9 +14,9 @@ from ..errors import BagError, SettingError
 from ..errors import refuse_options as refuse
 
 if TYPE_CHECKING:
-    from ..api.results.result import Result
     from ..description.model import MechanismDescription
     from ..dynamics.model import Model
+    from ..report.data import Table
     from ..sources.map import SourceMap
 
 T = TypeVar('T')
@@ -143,15 +143,43 @@ def check_outputs(output: Path | None, json_file: Path | None, report: Path | No
     check_folder(report, '--report')
 
 
-def hand_over(found: Result, json_file: Path | None, full: bool = False, report: Path | None = None,
-              wrote: bool = False) -> None:
-    """Warnings of a result, those of the compiled functions too; files; and last the answer, if ``wrote`` with the
-    folder of the report."""
+class Answer(Protocol):
+    """What a verb of the Python API gives, see ``api.results.result.Result``."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What was odd, one line each."""
+
+    def tables(self) -> Sequence[Table]:
+        """Printed first."""
+
+    def summary(self) -> list[str]:
+        """Printed then, a line each."""
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """What is written."""
+
+
+def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: Callable[[], object] | None = None,
+              wrote: str = '') -> None:
+    """Warnings of a result, those of the compiled functions too; files, by ``write`` those that are not JSON; and last
+    the answer, ``wrote`` before it."""
     from ..compiled.compiler import remarks  # here, as it takes its time to import
     from ..report.files import write_json
     for warning in (*found.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
-    if report is not None:
-        found.report(report)
+    if write is not None:
+        write()
     write_json(json_file, found.to_json(full), None if full else 2)
-    typer.echo((f'wrote {report}: ' if wrote else '') + '\n'.join(found.summary()))
+    show_tables(found.tables())
+    if lines := found.summary():
+        typer.echo(wrote + '\n'.join(lines))
+
+
+def show_tables(tables: Sequence[Table]) -> None:
+    """Print them, as wide as they are in a file."""
+    if tables:
+        from ..report.sections import print_table, wide_console
+        console = wide_console()
+        for table in tables:
+            print_table(console, table.title, table.columns, table.rows)

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ..errors import SettingError
-from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, machine_name, refuse_options, sources_of
+import mbse_ros as mbse
+
+from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, called, hand_over, refuse_options
 
 
 def calibrate(
@@ -48,34 +49,19 @@ def calibrate(
                                 'cluster': cluster, 'force': force or None})
         _plan(plan, free or [], json_)
         return
-    bags = bags or []
-    name, maps = machine_name(machine, bags, namespace), sources_of(sources)
-    from ..offline.calibration.calibrate_machine import calibrate_bags
-    from ..offline.calibration.calibration_text import calibration_json, show_calibration, write_plots
-    from ..report.files import check_file, check_folder, write_json
-    from ..studies.many import many
+    from ..report.files import check_file, check_folder
     check_file(json_)
     check_file(output, '--output', ('.yaml', '.yml'))
     check_folder(plots)
-    if cross_validate and len(bags) < 2:
-        raise SettingError('--cross-validate', len(bags), 'two bags or more')
-    workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags')
-    found = calibrate_bags(name, bags, payload or [], free or [], namespace, maps, workers)
-    left = found.cross_validation() if cross_validate else ()
-    for line in found.warnings:
-        typer.echo(f'warning: {line}', err=True)
-    write_json(json_, calibration_json(found, left))
-    if plots is not None:
-        write_plots(found, plots)
-    written = None if found.trouble or found.unexplained and not force else output
-    if written is not None:
-        from ..description.edit import for_folder
-        from ..resources import write_whole
-        write_whole(written, for_folder(found.text, found.machine.description.file, written))
-    show_calibration(found, left, written)
+    found = called(mbse.calibrate, bags or [], machine, payloads=payload or [], free=free or [],
+                   cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources, namespace=namespace)
+    hand_over(found, json_, write=None if plots is None else partial(found.report, plots))
+    written = output is not None and found.write(output, force)
+    if written:
+        typer.echo(f'wrote {output}: mbse check {output} shows what was understood')
     if found.unexplained:
         typer.echo(f'warning: {found.unexplained}', err=True)
-    if output is not None and written is None:
+    if output is not None and not written:
         why = 'see the warning; --force writes it' if not found.trouble else (
             f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
         typer.echo(f'mbse: {output}: not written: {why}', err=True)
@@ -87,7 +73,7 @@ def _plan(name: str, free: Sequence[str], json_file: Path | None) -> None:
     from ..calibration.balance import CalibrationBalance
     from ..calibration.plan import plan
     from ..offline.calibration.calibrated_file import prior_machine
-    from ..offline.calibration.calibration_text import plan_json, show_plan
+    from ..offline.calibration.calibration_result import plan_json, show_plan
     from ..report.files import check_file, write_json
     check_file(json_file)
     _, machine = prior_machine(name, free)

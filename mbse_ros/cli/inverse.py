@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,5 +33,5 @@ def inverse(
     from ..report.files import check_file, check_folder
     check_folder(output)
     check_file(json_)
-    hand_over(called(mbse.inverse_dynamics, mechanism, motion=motion, duration=duration, dt=dt,
-                     coordinates=coordinates), json_, report=output, wrote=True)
+    found = called(mbse.inverse_dynamics, mechanism, motion=motion, duration=duration, dt=dt, coordinates=coordinates)
+    hand_over(found, json_, write=partial(found.report, output), wrote=f'wrote {output}: ')

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -60,4 +61,4 @@ def smooth(
     found = called(mbse.smooth, bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,
                    sensors=names or None, step=step, valve=valve, tuning=set_ or (), sources=sources,
                    namespace=namespace, backend=backend)
-    hand_over(found, json_, full, output)
+    hand_over(found, json_, full, None if output is None else partial(found.report, output))

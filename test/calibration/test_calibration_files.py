@@ -26,6 +26,7 @@ from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.offline.calibration import calibrate_machine
 from mbse_ros.offline.calibration.calibrate_machine import calibrated
 from mbse_ros.offline.calibration.calibration_bags import Recording
+from mbse_ros.report.files import write_json
 
 TWO = '''
 calibration:
@@ -190,6 +191,14 @@ def test_the_command(tmp_path):
     assert mbse('check', file).status == 0
     same = mbse_api.calibrate([one], 'patu655_lift', payloads={'one': 50.0})
     assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text
+    whole = mbse_api.calibrate([one, two], payloads=['one=50', 'two=50+-1'], free=['cylinders.*.friction.viscous'],
+                               cross_validate=True, output=tmp_path / 'same' / 'new.yaml')
+    write_json(tmp_path / 'same.json', whole.to_json())
+    assert (tmp_path / 'same.json').read_bytes() == result.read_bytes()
+    assert (tmp_path / 'same' / 'new.yaml').read_text() == file.read_text()
+    assert all(line in done.out for line in whole.summary()) and len(whole.crossed) == 2
+    said = ' '.join(done.out.split())
+    assert [table.title in said for table in whole.tables()] == [True] * 3
     assert 'expected the name of one of the bags: one' in refused('calibrate', one, '--payload', 'three=50')
     assert 'expected a mass from 0' in refused('calibrate', one, '--payload', 'one=-5')
     assert 'BAG=KG' in refused('calibrate', one, '--payload', 'one')

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from ...report.data import Table
+
 MOST = 8                # pairs of axes in a figure where no names are given
 
 
@@ -37,6 +39,10 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """What was odd, one line each."""
         return () if self._kept is None else tuple(self._kept.warnings)
+
+    def tables(self) -> list[Table]:
+        """What the command line prints as tables before it."""
+        return []
 
     def summary(self) -> list[str]:
         """What the command line prints of it, a line each; of other results the main columns at the end."""

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a calibration found: its numbers, tables, JSON, plots of what the forces lack, the file; the procedure for its
+bags."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, left_out, weighed
+from ...calibration.identifiability import LEARNT, UNKNOWN, advice
+from ...calibration.plan import CandidateMotion, Plan
+from ...description.edit import for_folder
+from ...errors import SettingError
+from ...machine import Machine
+from ...report.chart import COLORS, Chart, Curve, Panel
+from ...report.data import Table
+from ...report.sections import print_table, wide_console
+from ...report.text import number
+from ...resources import write_whole
+from .calibrated_file import Parameter
+
+EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
+FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
+NOISE = 3.0         # times what the noise of the samples makes, up to which it need not
+AROUND = 0.06       # of the stroke, from which a pose is approached, at 5 % of the stroke a second
+STEPS = '''\
+1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
+2. Record one bag, `empty`: all channels of the machine. Go to each pose below; there move one cylinder after the other
+   slowly (about {slow}) {around} out through the pose and back in again, so that each is approached from below
+   and from above, at steady speed for 1 s or more each way. Leave out what cannot be reached safely.
+3. In the same bag sweep each cylinder once over its stroke, slowly, out and in, from where the table says.
+4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
+   in the same way.
+5. mbse calibrate empty load --payload load={load:g} --machine {machine} -o {name}_calibrated.yaml --cross-validate
+6. Weigh the known load once more with the new file, in a pose that was not among them: it must be within its interval.
+'''
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Of one bag: forces at windows that count, RMS of what is missing in them before and after, N at the pistons."""
+
+    bag: str
+    count: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A bag by the numbers that all others give: RMS before and after, N; the ``mass`` that it then asks for, kg, that
+    which it has, or NaN."""
+
+    bag: str
+    before: float
+    after: float
+    mass: float
+    true: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What bags say of a machine.
+
+    ``parameters`` in the order of ``machine.parameters``, ``covariance`` (k, k) of them, SI; RMS of the force that is
+    missing, N, of which the noise of the samples makes ``noise_rms``; ``cannot_tell``: what the bags do not tell, in
+    words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
+    all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before; ``crossed``: each bag by the
+    numbers of the others, where it was asked for.
+    """
+
+    machine: Machine
+    parameters: tuple[Parameter, ...]
+    covariance: np.ndarray
+    residual_rms_before: float
+    residual_rms_after: float
+    bags: tuple[Residuals, ...]
+    cannot_tell: tuple[str, ...]
+    fit: CalibrationFit
+    problem: CalibrationProblem
+    start: np.ndarray
+    text: str
+    warnings: tuple[str, ...]
+    noise_rms: float = math.nan
+    trouble: str = ''
+    crossed: tuple[LeftOut, ...] = ()
+
+    @property
+    def unexplained(self) -> str:
+        """Why the numbers should not be used: they explain less than half of the forces that were missing, and more
+        than noise is; or they are where they cannot be by what was known before. '' where neither is so."""
+        before, after = self.residual_rms_before, self.residual_rms_after
+        if not after > max(EXPLAINED * before, NOISE * self.noise_rms):
+            return self._far
+        return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
+                f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
+                'or the machine has something that its file does not have')
+
+    @property
+    def _far(self) -> str:
+        """Numbers and loads that are off by more than FAR of their deviations, '' for none."""
+        moved = {item.key: abs(item.after - item.before) / item.stddev_before for item in self.parameters
+                 if item.stddev_before > 0.0}
+        moved |= {f'load {name}': abs(float(self.fit.u[len(self.parameters) + k]))
+                  for k, name in enumerate(self.fit.loads) if not name.startswith(UNKNOWN)}
+        worst = sorted((name for name, share in moved.items() if share > FAR), key=lambda name: -moved[name])
+        if not worst:
+            return ''
+        listed = ', '.join(f'{name} by {moved[name]:.2g}' for name in worst[:4])
+        return (f'the bags ask for numbers that are off by more than {FAR:g} of their deviations ({listed}): a load is '
+                'not what was told, or another number is wrong; if they may be so far off, say so: '
+                '--free KEY=DEVIATION, --payload BAG=KG+-DEVIATION')
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """The motions that would help most."""
+        return tuple(advice(self.problem.balance, self.fit))
+
+    @cached_property
+    def singular_values(self) -> np.ndarray:
+        """Of the derivatives of all residuals by the numbers, in their deviations before (k,): below 1 the file says
+        more of a direction than the bags."""
+        size = len(self.parameters)
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(self.fit.information[:size, :size])[::-1], 0.0))
+
+    @property
+    def loads(self) -> dict[str, tuple[float, float]]:
+        """Mass and standard deviation, kg, of each load that is not exact."""
+        size, found = len(self.parameters), {}
+        for log in self.fit.logs:
+            if log.load.stddev > 0.0:
+                k = size + self.fit.loads.index(log.load.name)
+                found[log.load.name] = (log.load.mass + log.load.stddev * float(self.fit.u[k]),
+                                        log.load.stddev * math.sqrt(self.fit.covariance[k, k]))
+        return found
+
+    def cross_validation(self) -> tuple[LeftOut, ...]:
+        """Each bag by the numbers that the others give; raises SettingError for fewer than two bags."""
+        if len(self.fit.logs) < 2:
+            raise SettingError('--cross-validate', len(self.fit.logs), 'two bags or more')
+        found = []
+        for place, log in enumerate(self.fit.logs):
+            own, u = left_out(self.problem.balance, self.fit, place)
+            mass = weighed(own, u)[0] if self.machine.description.payload is not None else math.nan
+            true = math.nan if log.load.name.startswith(UNKNOWN) else log.load.mass
+            found.append(LeftOut(log.name, rms(own, np.zeros(own.size)), rms(own, u), mass, true))
+        return tuple(found)
+
+    def tables(self) -> list[Table]:
+        """Numbers, residuals, each bag by the others."""
+        rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
+                 '' if item.learnt else 'prior kept']
+                for item in self.parameters]
+        tables = [Table(f'{self.machine.name}: numbers, 1 sigma, SI', ['number', 'before', 'after', ''], rows)]
+        rows = [[item.bag, str(item.count), number(item.before), number(item.after)] for item in self.bags]
+        rows.append(['all', str(sum(item.count for item in self.bags)), number(self.residual_rms_before),
+                     number(self.residual_rms_after)])
+        tables.append(Table('forces that are missing at the pistons, RMS, N', [
+            'bag', 'windows', 'before', 'after'], rows))
+        rows = [[item.bag, number(item.before), number(item.after), number(item.mass),
+                 number(item.true) if math.isfinite(item.true) else 'unknown'] for item in self.crossed]
+        return [*tables, *([Table('each bag by the numbers of all others', [
+            'bag', 'before, N', 'after, N', 'weighed, kg', 'load, kg'], rows)] if rows else [])]
+
+    def summary(self) -> list[str]:
+        """Loads, what the bags do not tell, what would help."""
+        lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
+        for title, items in (('what these bags cannot determine', self.cannot_tell),
+                             ('what would help most', self.advice)):
+            lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
+        return lines
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """The result; SI, forces in N at the pistons."""
+        result = {
+            'machine': self.machine.name,
+            'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
+                           for item in self.parameters],
+            'residual_rms_before': self.residual_rms_before, 'residual_rms_after': self.residual_rms_after,
+            'noise_rms': self.noise_rms, 'unexplained': self.unexplained, 'trouble': self.trouble,
+            'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
+            'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
+            'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
+        return {**result, 'cross_validation': [asdict(item) for item in self.crossed]} if self.crossed else result
+
+    def report(self, folder: Path) -> Path:
+        """Write ``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts
+        anywhere, into a folder; gives it. Raises OSError."""
+        from ...report.png import write_png  # here, as it takes its time to import
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, title, unit in (('pose', 'piston position', 'mm'), ('speed', 'piston speed', 'mm/s')):
+            panels = [panel for k in range(len(self.problem.balance.equations))
+                      if (panel := _panel(self, k, kind, f'{title} [{unit}]', 1e3)) is not None]
+            if not panels:
+                continue
+            x = np.concatenate([curve.t for panel in panels for curve in panel.curves])
+            room = 0.05 * max(float(np.ptp(x)), 1e-3)
+            chart = Chart(f'Missing forces by {kind}', f'residuals_by_{kind}', tuple(panels))
+            write_png(chart, (float(x.min()) - room, float(x.max()) + room), folder / f'{chart.name}.png')
+        return folder
+
+    def write(self, path: Path, force: bool = False) -> bool:
+        """Write the calibrated file; False, and nothing, of one that is none (``trouble``), or without ``force`` whose
+        numbers do not explain the bags. Raises OSError."""
+        if self.trouble or self.unexplained and not force:
+            return False
+        write_whole(path, for_folder(self.text, self.machine.description.file, path))
+        return True
+
+
+def rms(problem: CalibrationProblem, u: np.ndarray) -> float:
+    """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
+    together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
+    return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
+
+
+def forces(problem: CalibrationProblem, log: CalibrationLog, u: np.ndarray) -> np.ndarray:
+    """What is missing (n, a) in a log, N at the pistons."""
+    return problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12)
+
+
+def spread(value: float, stddev: float) -> str:
+    """Both to two digits of the standard deviation."""
+    digits = 1 - math.floor(math.log10(stddev)) if stddev > 0.0 else 6
+    if not 0 <= digits <= 8:
+        return f'{value:.6g} +- {stddev:.2g}'
+    return f'{round(value, digits) + 0.0:.{digits}f} +- {stddev:.{digits}f}'
+
+
+def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> Panel | None:
+    """Of equation ``k``, over the first cylinder whose friction is in it."""
+    problem = found.problem
+    cylinder = int(np.argmax(problem.balance.found.concerns[k]))
+    columns = []
+    for log in problem.logs:
+        own = log.moments.counts[:, k]
+        columns.append((scale * (log.moments.pistons if kind == 'pose' else log.moments.speeds)[own, cylinder],
+                        forces(problem, log, found.start)[own, k], forces(problem, log, found.fit.u)[own, k]))
+    x, before, after = (np.concatenate(item) for item in zip(*columns))
+    if not len(x):
+        return None
+    order = np.argsort(x)
+    curves = (Curve('before', x[order], before[order], COLORS['measured'], 'dots'),
+              Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
+    return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
+
+
+def show_plan(machine: Machine, name: str, found: Plan) -> None:
+    """Steps, poses, and what they tell."""
+    console, stroke = wide_console(), machine.stroke[:, 1] - machine.stroke[:, 0]
+    slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
+    around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
+    console.print(f'Calibration of {machine.name}', markup=False)
+    steps = STEPS.format(slow=slow, around=around, load=found.load, machine=name, name=machine.name)
+    console.print(steps, markup=False, highlight=False, soft_wrap=True)
+    rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
+    rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
+    rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
+    print_table(console, 'positions of the pistons, mm', ['', *machine.cylinders], rows)
+    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not determined by this procedure']
+            for key, before, after in zip(found.keys, found.before, found.after)]
+    print_table(console, 'standard deviations, as in the file and as after the procedure, SI',
+                ['number', 'before', 'after', ''], rows)
+
+
+def _places(item: CandidateMotion) -> list[str]:
+    return [f'{1e3 * place:.0f}' for place in item.pistons]
+
+
+def plan_json(machine: Machine, found: Plan) -> dict[str, Any]:
+    """The same."""
+    def pose(item: CandidateMotion) -> dict[str, Any]:
+        return {'pistons': dict(zip(machine.cylinders, np.round(item.pistons, 4).tolist())),
+                'coordinates': dict(zip(machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
+                'load': item.load}
+
+    return {'machine': machine.name, 'poses': [pose(item) for item in found.poses],
+            'sweeps': [pose(item) for item in found.sweeps], 'loaded': [pose(item) for item in found.loaded],
+            'load': found.load, 'parameters': [{'key': key, 'stddev_before': before, 'stddev_after': after}
+                                               for key, before, after in zip(found.keys, found.before, found.after)]}
