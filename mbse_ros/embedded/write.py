@@ -93,7 +93,7 @@ def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode,
         'ny': step.numel_out(1), 'np': len(p), 'nu': m + len(commands), 'ns': nd + a + 1, 'nrow': 3 + some,
         'width': 2 + some, 'guard': of.guard, 'guard1': of.guard, 'window': of.window, 'batch': of.batch, 'nd': nd,
         'g': len(machine.coordinates), 'largest_nis': _number(LARGEST_NIS, False), 'R': f'({prefix}_real)',
-        'activity': observer.layout.state.places['activity'].start, 'range': _number(upper - lower, False),
+        'activity': observer.filter.state.places['activity'].start, 'range': _number(upper - lower, False),
         'tolerance': repr(TOLERANCE[single]),
         'doubt_ticks': of.ticks(of.observer.doubt_after, False), 'lost_ticks': of.ticks(of.observer.lost_after, False),
         'constant_ticks': of.ticks(of.observer.constant_after, True),
@@ -105,7 +105,7 @@ def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode,
         'number_macros': _precision(single), 'prototypes': ''.join(
             render(PROTOTYPE, {'function': name}) for name in code.names)}
     words |= dict(zip(('sz_arg', 'sz_res', 'sz_iw', 'sz_w'), (max(5, code.work[0]), *code.work[1:])))
-    near = observer.layout.state.places['near'].start
+    near = observer.filter.state.places['near'].start
     words['start_dependent'] = f'(void)place(e, e->x, e->x + {near});' if near < len(x) else ''
     words['place_function'] = render(PLACE, words) if nd else ''
     words['place'] = 'if (!place(e, e->mean, e->xs)) return -1;' if nd else ''
@@ -119,7 +119,7 @@ def _precision(single: bool) -> str:
 
 
 def _c_numbers(of: EstimatorSetup, observer: HydraulicObserver, single: bool) -> str:
-    commands = f'enum {{ COMMAND = {observer.layout.state.places["commands"].start} }};\n'
+    commands = f'enum {{ COMMAND = {observer.filter.state.places["commands"].start} }};\n'
     closed = {'CLOSED': CLOSED[single]} if of.machine.system.dependent else {}
     return commands + ''.join(f'static const real {name} = {_number(value, single)};\n'
                               for name, value in (number_macros(of, observer) | closed).items())

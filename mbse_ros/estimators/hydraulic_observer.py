@@ -14,23 +14,21 @@ from math import exp, isfinite, isnan, nan
 import casadi as ca
 import numpy as np
 
-from ..compiled import Scan
-from ..compiled.cache import built
 from ..compiled.of_scipy import exceeded
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
-from . import observer_step as steps
-from .hydraulic_layout import hydraulic_layout
+from .filters.running import RunningFilter
+from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult, last_samples
 from .interpolation_error import InterpolationError, pushes
 from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
 from .observer_settings import ObserverSettings
-from .observer_start import initial, spreads
-from .outside_force import OPENED, OutsideForce
+from .observer_start import initial
+from .outside_force import OutsideForce
 from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans
 from .silent_pressures import SilentPressures
@@ -63,72 +61,80 @@ class HydraulicObserver:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
                                    f'rates up to {FASTEST:g} 1/s: a volume, hose, time_constant or laminar_pressure is '
                                    'too small, or a valve too large')
-        self._take_model(settings)
+        self.settings = settings
+        self._take_model()
         self.configure(settings)
 
-    def _take_model(self, settings: ObserverSettings) -> None:
+    def _take_model(self) -> None:
         """The model that the tuning asks for, with no state."""
-        self.model = hydraulic_model(self.machine, _weighs(self.machine, settings))
-        self.names, self.layout = self.model.names, hydraulic_layout(self.machine, self.model)
-        state, mass = self.layout.state, self.layout.state.places['mass'].start
-        self._full, slopes = state.indices['P'], np.ascontiguousarray(state.indices['T'].T)
+        self.model = hydraulic_model(self.machine, _weighs(self.machine, self.settings))
+        self.names, self._filters = self.model.names, dict[tuple[str, str, int], RunningFilter[HydraulicFilter]]()
+        self.running = self._running_for(self._prepared)
+        state, mass = self.filter.state, self.filter.state.places['mass'].start
+        self._full, slopes = state.indices['P'], self.filter.slopes
         self._to_si = np.outer(self.model.scale, self.model.scale)
         names, places = self.machine.parameters.names, self.model.consider(self.machine)
         of_model = np.array([not names[place].startswith('sensors.') for place in places]
                             + [True] * frictions(self.machine, self.model), dtype=bool)
-        self._slopes, self._derivatives, self._load_slopes = (
-            slopes[:, of_model], slopes, slopes[len(self.names) - self.model.unknowns:])
+        self._slopes = slopes[:, of_model]
         self._activity, self._mass_activity = state.places['activity'], mass
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
-        tuning, outputs = self.layout.tuning.places, self.layout.outputs.places
+        tuning, outputs = self.filter.tuning.places, self.filter.outputs.places
         self._dt, self._balance, self._noise, self._pressure_psd = (
             tuning['dt'], tuning['force_psd'], tuning['variance'], tuning['pressure_psd'])
         self._mean, self._innovation, self._spread, self._weighing = outputs.values()
-        self._scans: dict[tuple[str, str, int], Scan] = {}
-        self._x = np.zeros(0)
+
+    @property
+    def filter(self) -> HydraulicFilter:
+        """The filter in force."""
+        return self.running.filter
 
     @property
     def started(self) -> bool:
         """Whether there is a state to continue from."""
-        return self._x.size > 0
+        return self.running.started
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
-        if _weighs(self.machine, settings) != self.model.weighs:
-            self._take_model(settings)
         self.settings = settings
+        if _weighs(self.machine, settings) != self.model.weighs:
+            self._take_model()
+        self.prepare(self._prepared)
+        tuning = self.filter.tuning
         psd = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
-        self._p = self.layout.tuning.flat(**psd, dt=0.0, force_psd=np.zeros(self.layout.tuning.parts['force_psd']),
+        self.running.tuning = tuning.flat(**psd, dt=0.0, force_psd=np.zeros(tuning.parts['force_psd']),
                                           variance=self._variance, p=self.machine.parameters.mean)
         self._force_psd: float | np.ndarray = settings.force_psd
         self._use_balance(True)
         self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
-        self.prepare(self._prepared)
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
-        p = self._p.copy()
+        p = self.running.tuning.copy()
         p[self._dt] = dt
-        return self._function(self._key(dt)), self._x.copy(), p
+        return self._filter(dt).step(), self.running.state.copy(), p
 
     def _key(self, dt: float) -> tuple[str, str, int]:
         return self.settings.transition, self.settings.noise, max(2, halvings_for(self.rate * dt / 2))
 
-    def _function(self, key: tuple[str, str, int]) -> ca.Function:
-        """The step, as it was built once before."""
-        made_of = ['observer', self.machine.made_of, str(self.model.weighs), *map(str, (*key, steps.LARGE))]
-        return built(made_of, lambda: steps.observer_step(self.machine, self.model, *key))
+    def _filter(self, dt: float) -> HydraulicFilter:
+        return hydraulic_dekf(self.machine, self.model, *self._key(dt))
+
+    def _running_for(self, dt: float) -> RunningFilter[HydraulicFilter]:
+        key = self._key(dt)
+        if key not in self._filters:
+            self._filters[key] = RunningFilter(self._filter(dt), self.backend)
+        return self._filters[key]
 
     def prepare(self, dt: float) -> None:
-        """Choose, and compile where it is new, the step for ``dt``, s."""
-        key = self._key(dt)
-        if key not in self._scans:
-            self._scans[key] = Scan(self._function(key), self.backend)
-        self._scan, self._prepared = self._scans[key], dt
+        """Choose, and compile where it is new, the step for ``dt``, s; state and tuning stay."""
+        running, before = self._running_for(dt), self.running
+        running.state, running.tuning = before.state, before.tuning
+        self.running, self._prepared = running, dt
 
     @property
     def note(self) -> str:
@@ -141,7 +147,7 @@ class HydraulicObserver:
 
     def reset(self) -> None:
         """Forget the state."""
-        self._x = np.zeros(0)
+        self.running.state = np.zeros(0)
 
     def start(self, measured: np.ndarray, commands: np.ndarray, moving: bool = False, pause: float = 0.0) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say;
@@ -156,59 +162,20 @@ class HydraulicObserver:
             if np.isfinite(measured[k]) and item.index is not None:
                 X[item.index] = (measured[k] - item.offset) / item.gain + item.zero
                 stddev[item.index] = np.sqrt(self._variance[k]) / item.gain
-        near, before = self._dependent(X[:len(self.machine.coordinates)]), self._x
-        parts = self.layout.state.arrays(np.zeros(self.layout.state.size))
-        parts['mass'][:1] = 1.0     # calm, without a trend
-        parts |= {'x': X, 'P': np.diag((stddev / self.model.scale) ** 2), 'commands': commands,
-                  'activity': np.ones(len(self.machine.coordinates)), 'near': near}
-        self._x = self.layout.state.flat(**parts)
-        if moving:
-            self._open_motion()
-        if before.size and pause > 0.0:
-            self._carry_load(before, exp(-pause / PAUSES))
+        before, x = self.running.state, self.filter.start(X, stddev, commands)
+        x = self.filter.opened(x, self.settings) if moving else x
+        self.running.state = self.filter.with_load(x, before, exp(-pause / PAUSES)) if before.size and pause > 0 else x
         for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._commands:
             part.reset()
         self._open = None
 
-    def _carry_load(self, before: np.ndarray, kept: float) -> None:
-        """Mass and moments of the packed state ``before``, of whose information a share is ``kept``."""
-        n, c = len(self.names), self.model.unknowns
-        places, packed = np.arange(n - c, n), self._full[n - c:, n - c:]
-        numbers, frictions_held = np.split(self._load_slopes, [len(self.model.consider(self.machine))], axis=1)
-        P = (before[packed] + before[frictions_held] @ before[frictions_held].T) / kept
-        if c and P[-1, -1] < self._x[packed[-1, -1]]:
-            self._x[places], self._x[packed], self._x[numbers] = before[places], P, before[numbers]
-
     def start_again(self, samples: Mapping[int, float]) -> None:
         """Coordinates at the samples, SI, of the channels at these places that measure them, with speeds, and what
-        makes them, unknown: as after a force that is not known. All else stays; the load may be another one."""
-        x = self._x.copy()
-        for k, sample in samples.items():
-            item = self.model.measured[k]
-            if item.index is None:
-                continue
-            x[self._full[item.index]] = x[self._derivatives[item.index]] = 0.0
-            x[item.index] = (sample - item.offset) / item.gain + item.zero
-            x[self._full[item.index, item.index]] = self._variance[k] / (item.gain * self.model.scale[item.index]) ** 2
-            motion = [self.names.index(f'{kind}/{self.names[item.index].partition("/")[2]}')
-                      for kind in ('velocity', 'acceleration')]
-            x[motion] = 0.0
-            x[self._derivatives[motion]] = 0.0
-        self._x = x
-        self._x[self.layout.state.places['near']] = self._dependent(x[:len(self.machine.coordinates)])
-        if self.model.weighs:
-            self._x[self._mass_activity] = LARGEST_ACTIVITY
-        self._open_motion()
+        makes them, unknown: as after a force that is not known. All else stays; the load may be another one. Raises
+        PositionProblemError."""
+        self.running.state = self.filter.restarted(self.running.state, samples, self._variance, self.settings)
         self._lines.reset()
         self._outside.reset()
-
-    def _dependent(self, z: np.ndarray) -> np.ndarray:
-        """Dependent coordinates at independent ones, (0,) where the model needs none; of an observer that weighs within
-        the machine's range. Raises PositionProblemError."""
-        if not self.model.dependent.numel():
-            return np.zeros(0)
-        z = np.clip(z, *self.machine.range.T) if self.model.weighs else z
-        return self.machine.position(z)[self.machine.system.dependent]
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -217,15 +184,15 @@ class HydraulicObserver:
         n, m = len(values), len(self.channels)
         if dt != self._prepared:
             self.prepare(dt)
-        plan = self._plans.next(n, repeats, dt)
-        self._p[self._dt] = dt
+        plan, tuning = self._plans.next(n, repeats, dt), self.running.tuning
+        tuning[self._dt] = dt
         noise, self._force_psd = self._variance, self.settings.force_psd
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
             noise = (noise + self._lines.variance) * plan.parts
             if self.model.weighs:
                 self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
-        self._p[self._noise] = noise
+        tuning[self._noise] = noise
         rare = self._commands.take(commands, dt, repeats)
         if rare is None:
             self._follow_samples(False)
@@ -235,16 +202,16 @@ class HydraulicObserver:
             u[-1, :m] = values[-1]
         else:
             np.copyto(u[:, :m], values, where=plan.used)
-        before = self._x[self._mean]
+        before = self.running.state[self._mean]
         y, innovation, variance, rejected = self._gated(u, plan, rare)
+        after = self.running.state
         if self.model.weighs:
-            self._unweighed.forget(self._x, y[-1, self._weighing], self._open)
-        slopes = self._x.take(self._slopes)     # for one deviation each
-        covariance = self._x.take(self._full)
+            self._unweighed.forget(after, y[-1, self._weighing], self._open)
+        slopes, covariance = after.take(self._slopes), after.take(self._full)   # for one deviation each
         covariance += slopes @ slopes.T
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(self._x)),
+                             isfinite(np.add.reduce(after)),
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
                              self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else ())
 
@@ -270,7 +237,7 @@ class HydraulicObserver:
                 self._close(silent[done])
             if rare is not None:
                 self._follow_samples(bool(rare[done]))
-            start = self._x
+            start = self.running.state
             self._use_balance(not self._outside.acts)
             if self._outside.acts:
                 start[self._mass_activity] = LARGEST_ACTIVITY
@@ -288,15 +255,15 @@ class HydraulicObserver:
                 sampled = np.flatnonzero(there[done:row].any(axis=1))
                 begin, stop = done + (int(sampled[-1]) + 1 if sampled.size else 0), row + 1
                 if begin > done:
-                    self._x, clear = self._scan(start, u[done:begin], self._p)
+                    self.running.state, clear = self.running.scan(start, u[done:begin], self.running.tuning)
                     found.append(clear)
                     self._outside.calm(begin - done, True, self._prepared)
                 else:
-                    self._x = start
+                    self.running.state = start
                 y, beyond = self._jolted(u[begin:stop])
                 self._outside.calm(stop - begin, False, self._prepared)
                 if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._prepared):
-                    self._open_motion()
+                    self.running.state = self.filter.opened(self.running.state, self.settings)
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)
             done = stop
@@ -309,13 +276,13 @@ class HydraulicObserver:
             closed = self._silent.closed(silent)
             self._open = ~closed if closed.any() else None
         if silent.any():
-            self._x = self._silent.released(self._x, silent)
+            self.running.state = self._silent.released(self.running.state, silent)
 
     def _follow_samples(self, rare: bool) -> None:
         """Let pressures follow their samples where commands are ``rare``; what was weighed before may be wrong."""
         if rare and not self._rare and self.model.weighs:
-            self._x[self._mass_activity] = LARGEST_ACTIVITY
-        self._rare, self._p[self._pressure_psd] = rare, max(self.settings.pressure_psd, DENSITY * rare)
+            self.running.state[self._mass_activity] = LARGEST_ACTIVITY
+        self._rare, self.running.tuning[self._pressure_psd] = rare, max(self.settings.pressure_psd, DENSITY * rare)
 
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
@@ -325,7 +292,7 @@ class HydraulicObserver:
         so it is looked at without the balance, except for pressures that contradict it alone and for the first time. If
         without those left out the machine is quiet, it was.
         """
-        start, lively = self._x, self._x.copy()
+        start, lively = self.running.state, self.running.state.copy()
         lively[self._activity] = LIVELIEST * self.settings.activity_range
         y, refused, left = self._left_out(lively, u)
         if self.model.weighs:
@@ -338,9 +305,9 @@ class HydraulicObserver:
             self._use_balance(not self._outside.acts)
             refused |= more
         if refused:
-            end = self._x
+            end = self.running.state
             again, far = self._looked(start, left)
-            y, self._x = (again, self._x) if far is None else (y, end)
+            y, self.running.state = (again, self.running.state) if far is None else (y, end)
         return y, refused
 
     def _left_out(self, start: np.ndarray, u: np.ndarray
@@ -355,22 +322,13 @@ class HydraulicObserver:
 
     def _use_balance(self, used: bool) -> None:
         factor = JOLT if not used else 1.0 if self._open is None else np.where(self._open, 1.0, JOLT)
-        self._p[self._balance] = self._force_psd * factor
-
-    def _open_motion(self) -> None:
-        """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""
-        spread, x = spreads(self.machine, self.settings), self._x.copy()
-        for i, name in enumerate(self.names):
-            kind = name.partition('/')[0]
-            if kind in ('velocity', 'acceleration', 'flow'):
-                x[self._full[i]] = 0.0
-                x[self._full[i, i]] = (OPENED * spread[kind] / self.model.scale[i]) ** 2
-        self._x = x
+        self.running.tuning[self._balance] = self._force_psd * factor
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
         the gate in the first step that has one."""
-        self._x, y = self._scan(start, u, self._p)
+        running = self.running
+        running.state, y = running.scan(start, u, running.tuning)
         innovations, variances = y[:, self._innovation], y[:, self._spread]
         squares = innovations ** 2
         far = squares > self.threshold * variances

@@ -21,8 +21,8 @@ from ..machine.machine import NEWTON
 from ..transition.exponential import exact_step, transition
 from ..transition.noise import integrated_noise, paper_noise, symmetric
 from .activity import activity_of
+from .filters.parts.step import DiscreteFilter
 from .filters.parts.update import wrapped
-from .hydraulic_layout import HydraulicLayout, hydraulic_layout
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .mass_information import mass_information
@@ -83,11 +83,12 @@ def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
     return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, gain
 
 
-def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
-    """One step ``(x, u, p) -> (x+, y)`` of the observer, flat vectors as ``hydraulic_layout`` has them; SI outside, the
-    model's units inside. ``halvings`` of the step make 'exact' exact (see halvings_for).
+def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicModel, order: str, noise: str,
+                  halvings: int = 2) -> ca.Function:
+    """One step ``(x, u, p) -> (x+, y)`` of the observer, flat vectors as the ``HydraulicFilter`` has them; SI outside,
+    the model's units inside. ``halvings`` of the step make 'exact' exact (see halvings_for).
     """
-    n, m, g, layout = len(model.names), len(model.measured), len(machine.coordinates), hydraulic_layout(machine, model)
+    n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     was, given, tuning = (flat.unpack(ca.SX.sym(name, flat.size)) for name, flat in (
         ('x', layout.state), ('u', layout.given), ('p', layout.tuning)))
     was |= {'commands': model.U}
@@ -149,7 +150,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     return _one_step(layout, predicting, correcting, leaving, balancing, weigh)
 
 
-def _one_step(layout: HydraulicLayout, predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
+def _one_step(layout: DiscreteFilter, predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
               balancing: Callable[..., ca.SX | ca.MX] | None, weigh: ca.Function) -> ca.Function:
     """The stages one after the other; where there is much to correct, a step without a sample leaves that out.
 

@@ -37,7 +37,7 @@ def run(observer: HydraulicObserver, samples: np.ndarray) -> list:
 
 
 def activity(observer: HydraulicObserver) -> float:
-    return float(observer._x[observer._activity][0])
+    return float(observer.running.state[observer._activity][0])
 
 
 def noisy(n: int, scale: float = 1.0) -> np.ndarray:

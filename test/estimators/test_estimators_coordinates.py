@@ -140,10 +140,10 @@ def run(observer: HydraulicObserver, start: np.ndarray, spread: np.ndarray) -> t
     steps = np.arange(1, 501) / 10
     values = np.column_stack([np.interp(steps, np.arange(len(rows)), column) for column in rows.T])
     observer.start(rows[0], sent[0])
-    observer._x[:len(start)] = start
-    observer._x[np.diag(observer._full)] = (spread / observer.model.scale) ** 2
+    observer.running.state[:len(start)] = start
+    observer.running.state[np.diag(observer._full)] = (spread / observer.model.scale) ** 2
     if observer.model.dependent.numel():
-        observer._x[-1] = observer.machine.position(start[:1])[observer.machine.system.dependent[0]]
+        observer.running.state[-1] = observer.machine.position(start[:1])[observer.machine.system.dependent[0]]
     result = observer.process(values, np.repeat(sent[:-1], 10, axis=0), np.full(3, 10.0), 1e-3)
     return result.mean[-1], result.covariance
 

@@ -240,7 +240,7 @@ def test_an_angle_that_wraps(at: float) -> None:
         machine.position(z), z, np.zeros(2), np.zeros(2), np.full(4, 3e6), np.zeros(len(machine.channels)), {})
     values = np.array([first[name] for name in observer.channels])
     assert values[k] == pytest.approx(at, abs=1e-9)
-    observer._x = start_at(observer, z, values)
+    observer.running.state = start_at(observer, z, values)
     over = np.sign(at) * 0.008
     values[k] = (at + over + np.pi) % (2 * np.pi) - np.pi
     result = observer.process(values[None, :], np.zeros((1, 2)), np.ones(len(values)), 1e-3)
@@ -251,7 +251,7 @@ def test_an_angle_that_wraps(at: float) -> None:
 def start_at(observer: HydraulicObserver, z: np.ndarray, values: np.ndarray) -> np.ndarray:
     """State at rest at given coordinates, 1 degree uncertain."""
     observer.start(values, np.zeros(2))
-    x, g, machine = observer._x.copy(), len(z), observer.machine
+    x, g, machine = observer.running.state.copy(), len(z), observer.machine
     x[:g] = z
     x[np.diag(observer._full)[:g]] = np.radians(1.0) ** 2
     x[-len(machine.system.dependent):] = machine.position(z)[machine.system.dependent]

@@ -37,7 +37,7 @@ def test_the_hydraulic_step_has_vectors_of_its_layouts_and_starts_from_their_par
     observer = HydraulicObserver(machine, ObserverSettings(weighing=weighing), 'vm')
     observer.start(np.array([0.3, 5e6, 4e6]), np.array([2.0]))
     step, x, p = observer.step(1e-3)
-    layout = observer.layout
+    layout = observer.filter
     assert [layout.state.size, layout.given.size, layout.tuning.size] == [step.numel_in(i) for i in range(3)]
     assert [layout.state.size, layout.outputs.size] == [step.numel_out(i) for i in range(2)]
     parts, tuning = layout.state.arrays(x), layout.tuning.arrays(p)

@@ -88,9 +88,9 @@ def test_the_motion_is_found_again_from_nothing() -> None:
     """Speeds and accelerations ten times as uncertain as at a start, apart from all else."""
     observer = HydraulicObserver(load_machine('patu655_lift'), ObserverSettings(), 'vm')
     observer.start(np.array([0.2, 4e6, 3e6]), np.zeros(1))
-    observer._x[observer._full] = 1e-6
-    observer._open_motion()
-    P, s = observer._x[observer._full], observer.settings
+    observer.running.state[observer._full] = 1e-6
+    observer.running.state = observer.filter.opened(observer.running.state, observer.settings)
+    P, s = observer.running.state[observer._full], observer.settings
     assert np.sqrt(np.diag(P)[1:3]) == pytest.approx([10 * s.start_velocity, 10 * s.start_acceleration])
     assert OPENED == 10 and not P[1, [0, 2, 3, 4, 5]].any() and P[0, 3] == 1e-6
 

@@ -186,17 +186,17 @@ def test_a_coordinate_starts_again_with_an_unknown_speed_and_all_else_as_it_was(
     machine = observer.machine
     first = np.array([0.5 if name.startswith('position') else 5e6 for name in machine.channels])
     observer.start(first, np.zeros(len(machine.commands)))
-    before, place = observer._x.copy(), machine.channels.index('position/arm')
+    before, place = observer.running.state.copy(), machine.channels.index('position/arm')
     observer.start_again({place: 0.9})
     n, names = len(observer.names), observer.names
-    x, P = observer._x[:n], observer._x[observer._full]
+    x, P = observer.running.state[:n], observer.running.state[observer._full]
     arm = names.index('position/arm')
     assert x[arm] == pytest.approx(0.9) and P[arm, arm] == pytest.approx(observer._variance[place])
     others = [k for k, name in enumerate(names) if name.startswith(('position', 'pressure')) and k != arm]
     np.testing.assert_array_equal(x[others], before[:n][others])
     speed = names.index('velocity/arm')
     assert x[speed] == 0.0 and np.sqrt(P[speed, speed]) == pytest.approx(10 * observer.settings.start_velocity)
-    moved = observer._x[-len(machine.system.dependent):] - before[-len(machine.system.dependent):]
+    moved = observer.running.state[-len(machine.system.dependent):] - before[-len(machine.system.dependent):]
     assert np.abs(moved).max() > 0.1
 
 

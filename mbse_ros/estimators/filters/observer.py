@@ -86,7 +86,7 @@ def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, 
     return FilterTuning(flat, threshold, stddev)
 
 
-class LinkageObserver(RunningFilter):
+class LinkageObserver(RunningFilter[Filter]):
     """Filter ``estimator`` (``filters.FILTERS``) of a model with some of its sensors.
 
     ``noises``: the filter's process noises by name, each a number or one per independent coordinate, default
@@ -94,8 +94,6 @@ class LinkageObserver(RunningFilter):
     left out (1: none is); ``history``: keep the covariance of every sample; ``states``: the whole state; ``dt``, s,
     until a log tells it; ``options`` go to the filter. Raises SettingError.
     """
-
-    filter: Filter
 
     def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Noises | None = None,
                  stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto', history: bool = False,

@@ -32,9 +32,20 @@ class DiscreteFilter(ABC):
     outputs: Layout
 
     @abstractmethod
+    def function(self) -> ca.Function:
+        """The step ``(x, u, p) -> (x, y)``: state, given, tuning -> state, outputs."""
+
     def step(self, keep: Sequence[str] = ()) -> ca.Function:
-        """The step ``(x, u, p) -> (x, y)``; parts of the state to ``keep``, one after the other in it, follow the
-        outputs."""
+        """The same; parts of the state to ``keep``, one after the other in it, follow the outputs."""
+        function = self.function()
+        if not keep:
+            return function
+        kind = ca.SX if function.is_a('SXFunction') else ca.MX
+        x, u, p = (kind.sym(label, layout.size) for label, layout in (
+            ('x', self.state), ('u', self.given), ('p', self.tuning)))
+        after, y = function(x, u, p)
+        return ca.Function(function.name(), [x, u, p], [after, ca.vertcat(y, after[self.state.span(keep)])],
+                           {'cse': True})
 
 
 @dataclass(frozen=True)
@@ -100,14 +111,13 @@ class Filter(DiscreteFilter):
         return tuple(self.names.index(f'force/{name}') if f'force/{name}' in self.names else None
                      for name in self.forces)
 
-    def step(self, keep: Sequence[str] = ()) -> ca.Function:
+    def function(self) -> ca.Function:
         """Prediction and correction as one function."""
         kind = ca.SX if self.predict.is_a('SXFunction') else ca.MX
         x, u, p = (kind.sym(name, layout.size) for name, layout in (
             ('x', self.state), ('u', self.given), ('p', self.tuning)))
-        after, y = self.correct(self.predict(x, u, p), u, p)
-        y = ca.vertcat(y, after[self.state.span(keep)]) if keep else y
-        return ca.Function(f'mbse_{self.name}', [x, u, p], [after, y], {'cse': True})
+        after = self.correct(self.predict(x, u, p), u, p)
+        return ca.Function(f'mbse_{self.name}', [x, u, p], after, {'cse': True})
 
 
 def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
