@@ -103,7 +103,7 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     item, found = recorded([log], machine, mechanism, valve, namespace, backend), words(tuning or {})
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'sensors': sensors, 'step': step})
-        from ..graph.machines.machine_settings import MachineGraphSettings
+        from ..graph.machines.machine_graph import MachineGraphSettings
         from ..offline.bag import TUNING, parse_tuning
         from ..offline.smooth_machine import smooth_estimate
         settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']

@@ -29,10 +29,10 @@ _LONGEST = 40          # coordinates of the start that are listed
 
 def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
     """Settings of a machine that its file contradicts; raises SettingError for those that nothing has."""
-    from ..graph.machines.machine_settings import MachineGraphSettings  # here, as all below: few checks need them
+    from ..graph.machines.machine_graph import MachineGraphSettings  # here, as all below: few checks need them
     from ..offline.bag import TUNING, parse_tuning
     from ..payload.gates import too_slow
-    from ..scale.scale_settings import ScaleSettings
+    from ..scale.scale_file import ScaleSettings
     tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings})
     if machine.description.payload is None or not machine.weighing:
         return

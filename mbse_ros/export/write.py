@@ -19,8 +19,18 @@ from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
 from .folder import FORMAT, MANIFEST, check_earlier, render, wrapped, write_files
-from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
-from .names import COORDINATE_RATES, Item, Names, comment, export_names
+from .functions import (
+    COORDINATE_RATES,
+    LARGEST_ITERATIONS,
+    STEP_ITERATIONS,
+    TOLERANCE,
+    ExportedFunctions,
+    Generated,
+    Item,
+    Names,
+    comment,
+    export_names,
+)
 
 COUNT = 6           # recorded states
 BETWEEN = 5         # steps from one to the next

@@ -14,10 +14,8 @@ from .forward import ForwardNoises, GraphProblem, forward_graph
 from .forward_lag import ForwardLag, GraphMotion, simulate_fixed_lag
 from .graph import ALWAYS, FactorGraph
 from .inverse import GraphForces, InverseNoises, InverseProblem, inverse_graph, solve_inverse
-from .solvers.batch_solver import Solution, solve_batch
-from .solvers.incremental import solve_incremental
-from .solvers.marginals import Marginals, marginals
-from .solvers.to_gtsam import to_gtsam
+from .solvers.batch_solver import Marginals, Solution, marginals, solve_batch
+from .solvers.to_gtsam import solve_incremental, to_gtsam
 from .window import LagSolution, solve_fixed_lag
 
 __all__ = ['ALWAYS', 'FactorEquations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',

@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
 from .graph import ALWAYS, FactorGraph, key_name
-from .solvers.elimination import LAST, Packing, Terms, stacked
-from .solvers.linearise import Linear, Lineariser
+from .solvers.elimination import LAST, Linear, Lineariser, Packing, Terms, stacked
 
 RANK_TOLERANCE = 1e-10      # of a pivot, rows of length one
 SHARE = 0.3                 # of the largest entry, from which a component takes part in an undetermined direction

@@ -20,8 +20,7 @@ from .factors.kinds import FactorKind
 from .graph import ALWAYS, FactorGraph, Factors, key_name
 from .solvers.batch_solver import TOLERANCE, solve_batch
 from .solvers.chain import Chain, ChainPoints, Gaussian
-from .solvers.elimination import Packing, gtsam_module, stacked
-from .solvers.linearise import Lineariser
+from .solvers.elimination import Lineariser, Packing, gtsam_module, stacked
 
 ANCHORS = ('held', 'marginal')
 ITERATIONS = 15         # Blanco-Claraco et al., factor graphs, 7.1

@@ -27,11 +27,10 @@ from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.rates import too_slow
 from ..streams.records import Segment
-from .base.diagnostics import ERROR, OK, WARN, diagnostic_array
+from .base.diagnostics import ERROR, OK, WARN, Strangers, diagnostic_array
 from .base.lifecycle import ManagedNode
 from .base.node_settings import SensorNodeSettings
 from .base.qos import deep_input
-from .base.warnings import Strangers
 from .inputs.foreign_inputs import ForeignInputs, node_sources
 from .inputs.waiting import Waiting
 from .messages.wire import message_class, unpacked

@@ -13,7 +13,7 @@ from ..compiled import Kernel
 from ..errors import MbseError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..machine.joint_forces import joint_forces
+from ..machine.feed_forward import joint_forces
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from .base.record_node import RecordNode, RecordSource

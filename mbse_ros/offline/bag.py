@@ -21,7 +21,7 @@ from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..payload.payload_settings import PayloadSettings
-from ..scale.scale_settings import ScaleSettings
+from ..scale.scale_file import ScaleSettings
 from ..scale.stage import ScaleStage
 from ..settings import Settings
 from ..sources.map import SourceMap

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..description.coordinate_units import unit_and_scale
+from ..graph.machines.machine_graph import MachineGraphSettings
 from ..graph.machines.machine_lag import lag_machine
 from ..graph.machines.machine_log import MachineLog, unused
-from ..graph.machines.machine_settings import MachineGraphSettings
 from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
 from ..payload.gates import too_slow

@@ -18,8 +18,7 @@ from ..scale.book import FIRST, Book
 from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
-from ..scale.scale_file import BARE, Overload, ScaleFile
-from ..scale.scale_settings import ScaleSettings
+from ..scale.scale_file import BARE, Overload, ScaleFile, ScaleSettings
 from ..scale.stage import ScaleStage
 from ..scale.table import total_text, undone_loads
 from ..sources.map import SourceMap

@@ -28,7 +28,7 @@ from ..payload.mass import NORMAL
 from ..streams.records import PayloadStatus
 from .load import CARRIED, COUNTED, EMPTY, PUT_BACK, Carried, Level, Load
 from .reading import KNOWN, Place, Reading, named_slopes
-from .scale_settings import ScaleSettings
+from .scale_file import ScaleSettings
 from .uncertain import NOTHING, UNKNOWN, UncertainMass
 
 BIN_NS = 50_000_000     # of the part that may yet be left out

@@ -37,8 +37,7 @@ from .record import (
     missed_record,
     taken_record,
 )
-from .scale_file import BARE, ScaleFile
-from .scale_settings import ScaleSettings
+from .scale_file import BARE, ScaleFile, ScaleSettings
 from .uncertain import NOTHING, UncertainMass, combined
 from .whereabouts import Whereabouts
 

@@ -8,11 +8,10 @@ import pytest
 from calibration_support import LOAD, OFF, TRUE, both, crane, logs, numbers_of, series
 from scipy.special import chdtri
 
-from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, windows_of
 from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit, left_out, weighed
 from mbse_ros.calibration.identifiability import advice, cannot_tell
 from mbse_ros.calibration.plan import FEWEST, MOST, CandidateMotion, choose, plan
-from mbse_ros.calibration.windows import WINDOW, windows_of
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.machine import Machine

@@ -10,8 +10,8 @@ import pytest
 
 from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.nodes.measuring import agreement as module
-from mbse_ros.nodes.measuring.agreement import agreement, latencies
+from mbse_ros.nodes.measuring import demo as module
+from mbse_ros.nodes.measuring.demo import agreement, latencies
 from mbse_ros.offline.checks.findings import fit_lines, sample_lines
 from mbse_ros.offline.estimate import truth_at
 from mbse_ros.offline.log_samples import LogSamples

@@ -16,7 +16,7 @@ from mbse_ros.description.language.entry import Entry
 from mbse_ros.description.load import _needed, load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef
 from mbse_ros.description.robots.urdf import MAX_BODIES, read_urdf
-from mbse_ros.description.robots.urdf_joints import rpy_of
+from mbse_ros.description.robots.urdf_parts import rpy_of
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.errors import DescriptionError

@@ -10,23 +10,21 @@ import pytest
 from mbse_ros.compiled import compiler as remarks
 from mbse_ros.compiled import have_compiler
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
-from mbse_ros.doctor.compilation import cache_check, compiler_check
 from mbse_ros.doctor.computer import (
+    MAY_NICE,
     date_check,
     disk_check,
+    governor_check,
+    has_capability,
     kernel_says,
+    memory_check,
+    priority_check,
+    processor_check,
     receive_buffer_check,
     resolution_check,
     synchronized_check,
 )
-from mbse_ros.doctor.realtime import (
-    MAY_NICE,
-    governor_check,
-    has_capability,
-    memory_check,
-    priority_check,
-    processor_check,
-)
+from mbse_ros.doctor.installation import cache_check, compiler_check
 
 GB, MB = 1_000_000_000, 1_000_000
 

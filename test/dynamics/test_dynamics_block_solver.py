@@ -5,7 +5,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.formulations.block_solver import BlockSolver
+from mbse_ros.dynamics.formulations.matrix_r import BlockSolver
 
 
 def random_matrix(seed: int) -> np.ndarray:

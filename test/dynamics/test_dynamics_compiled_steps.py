@@ -73,7 +73,7 @@ def test_functions_that_are_called_give_the_same(scheme, counted, monkeypatch):
 def test_a_trapezoid_that_takes_longer_is_left_to_the_march(counted, monkeypatch):
     """Compiled steps whose Newton's method has no correction are never right to 1e-12."""
     monkeypatch.setattr(compiled_steps, 'SHORT', 1)
-    monkeypatch.setattr(import_module('mbse_ros.dynamics.integrators.trapezoid'), 'CORRECTIONS', 0)
+    monkeypatch.setattr(import_module('mbse_ros.dynamics.integrators.fixed_step'), 'CORRECTIONS', 0)
     mechanism = load_model('four_bar')
     fast = simulate(mechanism, 0.03, 1e-3, 'trapezoid')
     assert counted and not sum(counted)

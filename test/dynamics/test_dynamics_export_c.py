@@ -277,7 +277,7 @@ def test_names_that_c_does_not_like(tmp_path):
 
 def test_units():
     from mbse_ros.dynamics.sensor_equations import state_sensors
-    from mbse_ros.export.names import export_names
+    from mbse_ros.export.functions import export_names
 
     def units(made, vector):
         names = export_names(made, state_sensors(made.partition().system))

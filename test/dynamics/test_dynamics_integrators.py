@@ -8,7 +8,7 @@ import pytest
 from motion_examples import model, slope
 
 from mbse_ros.dynamics.integrators import INTEGRATORS
-from mbse_ros.dynamics.integrators.exponential import stiffness
+from mbse_ros.dynamics.integrators.fixed_step import stiffness
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError, SingularConfigurationError
 

@@ -5,7 +5,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.integrators.sparse_lu import SparseLU
+from mbse_ros.dynamics.integrators.ali3p import SparseLU
 
 
 def example(n, density, seed):

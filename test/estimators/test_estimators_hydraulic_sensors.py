@@ -19,10 +19,9 @@ from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 from mbse_ros.machine.channels import ATMOSPHERE
 from mbse_ros.payload.inverse_dynamics import sample_step
-from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane
+from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, TrueSamples
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
-from mbse_ros.simulation.sensor_samples import TrueSamples
 
 IMU = {'tilt_incline': {'kind': 'inclinometer', 'body': 'tilt_boom', 'stddev': '0.1 deg', 'bias': '1 deg'},
        'tilt_gyro': {'kind': 'gyro', 'body': 'tilt_boom', 'stddev': '0.01 rad/s', 'bias': [0, '0.02 rad/s', 0]},

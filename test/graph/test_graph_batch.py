@@ -16,9 +16,8 @@ from mbse_ros.errors import DivergenceError, GraphError, MissingModuleError, Set
 from mbse_ros.graph import ALWAYS, FactorGraph, check_graph, forward_graph, solve_batch
 from mbse_ros.graph.factors.dynamics_factors import equality, prior
 from mbse_ros.graph.factors.kinds import FactorKind
-from mbse_ros.graph.solvers.elimination import Packing
-from mbse_ros.graph.solvers.linearise import Lineariser
-from mbse_ros.graph.solvers.marginals import marginals
+from mbse_ros.graph.solvers.batch_solver import marginals
+from mbse_ros.graph.solvers.elimination import Lineariser, Packing
 
 
 @pytest.fixture(scope='module')

@@ -14,7 +14,7 @@ from mbse_ros.graph.check import check_blind, check_graph
 from mbse_ros.graph.estimate import EstimatedMotion, EstimationNoises, estimation_graph, solve_estimation
 from mbse_ros.graph.factors.dynamics_factors import prior
 from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
-from mbse_ros.graph.solvers.marginals import marginals
+from mbse_ros.graph.solvers.batch_solver import marginals
 from mbse_ros.graph.window import solve_fixed_lag
 from mbse_ros.simulation.estimator_benchmark import STEP
 from mbse_ros.simulation.three_simulations import noisy, true_motion

@@ -18,15 +18,11 @@ from mbse_ros.errors import GraphError, SettingError
 from mbse_ros.graph.factors.dynamics_factors import prior
 from mbse_ros.graph.factors.machine_factors import MachineKinds, constant_jerk, machine_kinds
 from mbse_ros.graph.graph import ALWAYS, FactorGraph
-from mbse_ros.graph.machines.likelihood import Likelihood, sandwich_stddev
-from mbse_ros.graph.machines.machine_graph import machine_graph
+from mbse_ros.graph.machines.machine_graph import MachineGraphSettings, followed, machine_graph, moving, speeds
 from mbse_ros.graph.machines.machine_lag import lag_machine
 from mbse_ros.graph.machines.machine_log import MachineLog
-from mbse_ros.graph.machines.machine_motion import followed, moving, speeds
-from mbse_ros.graph.machines.machine_settings import MachineGraphSettings
-from mbse_ros.graph.machines.machine_smoother import MachineSmoothed, smooth_machine
-from mbse_ros.graph.solvers.elimination import Packing
-from mbse_ros.graph.solvers.linearise import Lineariser
+from mbse_ros.graph.machines.machine_smoother import Likelihood, MachineSmoothed, sandwich_stddev, smooth_machine
+from mbse_ros.graph.solvers.elimination import Lineariser, Packing
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle

@@ -15,11 +15,9 @@ from machine_variants import changed
 from mbse_ros.description.basics import Scalar
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import GraphError
-from mbse_ros.graph.machines.machine_graph import machine_graph
+from mbse_ros.graph.machines.machine_graph import MachineGraphSettings, followed, machine_graph, moving
 from mbse_ros.graph.machines.machine_lag import lag_machine
 from mbse_ros.graph.machines.machine_log import MachineLog, check_log, hold, readings, unused, unwrapped
-from mbse_ros.graph.machines.machine_motion import followed, moving
-from mbse_ros.graph.machines.machine_settings import MachineGraphSettings
 from mbse_ros.graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from mbse_ros.machine import Machine
 

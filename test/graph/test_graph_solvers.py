@@ -22,7 +22,7 @@ from mbse_ros.graph import (
 )
 from mbse_ros.graph.factors.dynamics_factors import equality, prior
 from mbse_ros.graph.forward_lag import ForwardLag
-from mbse_ros.graph.solvers.marginals import marginals
+from mbse_ros.graph.solvers.batch_solver import marginals
 from mbse_ros.graph.solvers.to_gtsam import to_gtsam
 
 DT = 1e-3

@@ -13,8 +13,7 @@ from transforms3d.euler import euler2mat
 
 from mbse_ros.description.model import GROUND
 from mbse_ros.errors import DescriptionError
-from mbse_ros.machine.frames import LOAD, MachineFrames
-from mbse_ros.machine.tree import chain, joint_tree
+from mbse_ros.machine.frames import LOAD, MachineFrames, chain, joint_tree
 
 EXCAVATORS = ['zx200', 'zx200_can']
 

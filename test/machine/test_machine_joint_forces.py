@@ -7,7 +7,7 @@ import pytest
 from machine_frames import chained, frames_of, poses
 from machine_variants import REMOVED, variant
 
-from mbse_ros.machine.joint_forces import carrying_joints, joint_forces
+from mbse_ros.machine.feed_forward import carrying_joints, joint_forces
 
 MOVED = {'lut_simple_crane': ('rod_joint',), 'patu655': ('boom_joint', 'tilt_joint'), 'patu655_lift': ('boom_joint',),
          'patu655_measured': ('boom_joint',), 'zx200': ('boom_joint', 'arm_joint', 'bucket_joint'),

@@ -17,8 +17,8 @@ from std_srvs.srv import Trigger
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
 from mbse_ros.nodes import machine_nodes
 from mbse_ros.nodes.base import lifecycle as _lifecycle
+from mbse_ros.nodes.base.diagnostics import Warnings
 from mbse_ros.nodes.base.lifecycle import SUCCESS
-from mbse_ros.nodes.base.warnings import Warnings
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate}
 PERIOD = 10_000_000

@@ -28,8 +28,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from mbse_ros.msg import HydraulicState
 from mbse_ros.nodes import display_node
+from mbse_ros.nodes.base.diagnostics import Warnings
 from mbse_ros.nodes.base.qos import LASTING
-from mbse_ros.nodes.base.warnings import Warnings
 from mbse_ros.nodes.display.display_server import CONNECTIONS
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph

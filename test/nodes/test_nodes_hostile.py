@@ -18,7 +18,7 @@ from sensor_msgs.msg import FluidPressure
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.estimators.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.base.warnings import Strangers
+from mbse_ros.nodes.base.diagnostics import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.messages.wire import header, packed_joints, packed_record

@@ -15,8 +15,7 @@ from watched_graph import watched_machine
 from mbse_ros.bags.series import read_payload
 from mbse_ros.machine import load_machine
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
-from mbse_ros.nodes.measuring.agreement import agreement
-from mbse_ros.nodes.measuring.demo import AS_ONLINE
+from mbse_ros.nodes.measuring.demo import AS_ONLINE, agreement
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 

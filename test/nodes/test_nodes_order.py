@@ -10,9 +10,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import segment
 
-from mbse_ros.nodes.base.diagnostics import StatusChange
+from mbse_ros.nodes.base.diagnostics import SLIPS, StatusChange, Strangers, Warnings
 from mbse_ros.nodes.base.record_node import Inbox
-from mbse_ros.nodes.base.warnings import SLIPS, Strangers, Warnings
 from mbse_ros.nodes.messages.wire import packed_record
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.streams.records import PayloadStatus

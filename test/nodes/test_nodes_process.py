@@ -15,7 +15,7 @@ from rclpy.node import Node
 
 from mbse_ros.compiled import compiler as room
 from mbse_ros.msg import HydraulicState, SensorSegment
-from mbse_ros.nodes.base.warnings import Warnings
+from mbse_ros.nodes.base.diagnostics import Warnings
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.payload_node import PayloadNode

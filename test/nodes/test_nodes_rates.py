@@ -14,7 +14,7 @@ from watched_graph import watched_machine
 from mbse_ros.bags.series import read_payload
 from mbse_ros.machine import load_machine
 from mbse_ros.msg import PayloadEstimate
-from mbse_ros.nodes.measuring.agreement import agreement
+from mbse_ros.nodes.measuring.demo import agreement
 from mbse_ros.nodes.messages.wire import header, to_ns
 from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.streams.records import PayloadStatus

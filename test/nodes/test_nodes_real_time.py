@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mbse_ros.doctor import realtime
+from mbse_ros.doctor import computer
 from mbse_ros.errors import SettingError
 from mbse_ros.nodes.base.diagnostics import Latency
 from mbse_ros.nodes.base.node_settings import LifecycleSettings, ManagedSettings, ReplaySettings
@@ -64,7 +64,7 @@ def test_what_is_refused_is_said(monkeypatch):
     def refuse(*_):
         raise PermissionError(1, 'Operation not permitted')
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
-    monkeypatch.setattr(realtime, 'has_capability', lambda bit: False)
+    monkeypatch.setattr(computer, 'has_capability', lambda bit: False)
     monkeypatch.setattr(resource, 'getrlimit', lambda which: (10 ** 10, 10 ** 10))
     found = RealTime([LifecycleSettings(thread_priority=60, lock_memory=True)])
     found.begin()

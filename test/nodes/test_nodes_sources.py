@@ -35,8 +35,7 @@ from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments
 from mbse_ros.nodes.inputs.foreign_inputs import ClockTime, node_sources
 from mbse_ros.nodes.inputs.waiting import Waiting
 from mbse_ros.nodes.interpolation_node import InterpolationNode
-from mbse_ros.nodes.messages.message_fields import class_fields, message_type
-from mbse_ros.nodes.messages.wire import to_ns
+from mbse_ros.nodes.messages.wire import class_fields, message_type, to_ns
 from mbse_ros.nodes.recorder_node import RecorderNode
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
 from mbse_ros.calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, fit
-from mbse_ros.calibration.windows import WINDOW, Samples, windows_of
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of

@@ -14,8 +14,7 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.parameters import Parameters
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.record import TAKEN, Record
-from mbse_ros.scale.scale_file import ScaleFile
-from mbse_ros.scale.scale_settings import ScaleSettings
+from mbse_ros.scale.scale_file import ScaleFile, ScaleSettings
 from mbse_ros.scale.stage import Journal, ScaleStage
 from mbse_ros.streams.records import ObserverStatus, StateEstimate
 from studies.shifts import NAMES, Shift, payload_of

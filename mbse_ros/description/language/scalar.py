@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import overload
 
 from ..basics import Scalar, Vector
-from .dimension import Measure, fits, is_plain, measure, unit_text
 from .entry import Entry
 from .expressions import FUNCTIONS, evaluate, names_in
 from .quantity import ValueKind, not_negative, read_number
-from .units import Dimension, parse_unit, split_number, unit_factor
+from .units import Dimension, Measure, fits, is_plain, measure, parse_unit, split_number, unit_factor, unit_text
 
 _LONGEST = 500   # characters
 

@@ -25,8 +25,23 @@ from ..language.references import References
 from ..language.scalar import Numbers
 from ..model import Body, Joint, Spring
 from .tag import Tag, read_tags
-from .urdf_joints import dampers, joint_of, joint_parts, number_vector, origin_of, rpy_angles, rpy_of
-from .urdf_links import ORIGIN, STILL, Inertial, Pose, Seat, aliases, chained, total
+from .urdf_parts import (
+    ORIGIN,
+    STILL,
+    Inertial,
+    Pose,
+    Seat,
+    aliases,
+    chained,
+    dampers,
+    joint_of,
+    joint_parts,
+    number_vector,
+    origin_of,
+    rpy_angles,
+    rpy_of,
+    total,
+)
 
 MAX_LINKS = 5_000   # in the file; more would be slow to read
 MOST_LISTED = 12

@@ -21,7 +21,7 @@ from ...description.model import Body, Joint
 from ...errors import SettingError
 from ...mechanism.assembly import MechanismSystem
 from ...mechanism.inertia import center_of_mass, inertia
-from ..forces.twist import Inertia, Twist
+from ..forces.wrenches import Inertia, Twist
 from ..partitioned import Partitioned
 
 if TYPE_CHECKING:

@@ -6,11 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .ali3p import ali3p
-from .exponential import exponential, exponential_scheme
-from .fixed_step import Scheme, augmented_euler, augmented_euler_scheme, forward_euler, forward_euler_scheme, rk4
+from .fixed_step import (
+    Scheme,
+    augmented_euler,
+    augmented_euler_scheme,
+    exponential,
+    exponential_scheme,
+    forward_euler,
+    forward_euler_scheme,
+    rk4,
+    trapezoid,
+    trapezoid_scheme,
+)
 from .reference import dop853, radau
 from .sundials import cvodes
-from .trapezoid import trapezoid, trapezoid_scheme
 
 INTEGRATORS: dict[str, Callable[..., None]] = {
     'forward_euler': forward_euler, 'augmented_euler': augmented_euler, 'exponential': exponential,

@@ -18,10 +18,8 @@ from ..factors.machine_factors import MachineKinds, machine_kinds
 from ..graph import ALWAYS, FactorGraph, Factors
 from ..solvers.batch_solver import solve_soft
 from ..window import marginal_prior
-from .machine_graph import machine_graph, sizes_of
+from .machine_graph import Followed, MachineGraphSettings, machine_graph, sizes_of, speeds, trusted_motion
 from .machine_log import MachineLog
-from .machine_motion import Followed, speeds, trusted_motion
-from .machine_settings import MachineGraphSettings
 from .machine_smoother import NODES, MachineSmoothed, known_of, smoothed
 
 HOP = 0.1               # s between two windows

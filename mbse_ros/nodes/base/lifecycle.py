@@ -26,11 +26,10 @@ from ...errors import MbseError
 from ...machine import Machine
 from ..inputs.waiting import drained
 from ..messages.wire import packed_record
-from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus
+from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus, Warnings
 from .parameters import declare_entry, on_change
 from .qos import OUTPUT
 from .run import BAD_START, STOP, Runnable
-from .warnings import Warnings
 
 M = TypeVar('M', Machine, Model)     # what a node is for
 HURRY = 1.0     # s

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
-from ...scale.scale_settings import ScaleSettings
+from ...scale.scale_file import ScaleSettings
 from ...settings import Settings, setting
 from ...simulation.cycle import CYCLES
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...doctor.checks import OK
-from ...doctor.realtime import memory_check, memory_mend, priority_mend
+from ...doctor.computer import memory_check, memory_mend, priority_mend
 from ...errors import SettingError
 from .node_settings import LifecycleSettings
 

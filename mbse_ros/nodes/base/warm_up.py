@@ -7,7 +7,7 @@ import numpy as np
 
 from ...estimators.hydraulic_state import state_names
 from ...machine import Machine
-from ...simulation.sensor_samples import TrueSamples
+from ...simulation.crane import TrueSamples
 from ...streams.records import ObserverStatus, Segment, StateEstimate
 from ...streams.stages import ObserverStage, PayloadStage
 

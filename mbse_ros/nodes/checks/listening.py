@@ -20,9 +20,9 @@ from ...bags.topics import TopicMap
 from ...doctor.traffic import Expected, Heard, Traffic
 from ...errors import SampleError
 from ...machine import Machine
+from ..base.diagnostics import Strangers
 from ..base.qos import LATEST, sensor_input
 from ..base.run import _Executor
-from ..base.warnings import Strangers
 from ..messages.wire import message_class, stamp_of, to_ns, unpacked
 
 LOOK = 0.1          # s between two looks at the graph

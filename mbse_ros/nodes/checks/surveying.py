@@ -17,7 +17,7 @@ from ...errors import MbseError
 from ...sources.proposals.survey import Survey, TopicSurvey
 from ..base.qos import sensor_input
 from ..base.run import _Executor
-from ..messages.message_fields import class_fields, message_type
+from ..messages.wire import class_fields, message_type
 
 LOOK = 0.2      # s between two looks at the graph
 TURN = 0.02     # s

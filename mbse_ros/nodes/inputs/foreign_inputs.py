@@ -19,7 +19,7 @@ from ...sources.machine import for_machine, section_of
 from ...sources.map import ChannelSource, SourceMap, load_sources
 from ...sources.proposals.words import near
 from ...sources.topic_samples import ABSENT, RateCounter, TopicSamples, UnusableSample
-from ..messages.message_fields import class_fields, message_type
+from ..messages.wire import class_fields, message_type
 from .waiting import Waiting
 
 LOOK = 0.2      # s between two looks at the graph while a topic is missing

@@ -3,6 +3,8 @@
 
 Records, samples and estimates are serialized by the typestore of ``bags``: online and in a bag they are the same bytes,
 and arrays cost less than by rclpy's conversion. Publishers take such bytes as they take messages.
+
+Fields of installed message types, as ``sources.fields`` asks for them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +27,51 @@ from ...bags.messages import typestore
 from ...bags.sensor_topics import FLOAT64
 from ...bags.topics import JOINT_STATE
 from ...errors import MbseError, SampleError, shown
+from ...sources.fields import FieldType
 from ...streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
+PACKAGE = 'mbse_ros'
+_SEQUENCE = re.compile(r'sequence<(.+?)(?:, *\d+)?>')
+_ARRAY = re.compile(r'(.+)\[\d+\]')
+_BOUNDED = re.compile(r'(w?string)<\d+>')
 SECOND = messages.SECOND
 SHORTEST = 12       # bytes of a message that begins with a stamp
 LONGEST = 80        # characters of a name that a message gives
 _TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
+
+
+def message_type(msgtype: str) -> type[Any]:
+    """Class of a type that a stranger names: of a package of messages alone is anything imported. Raises MbseError."""
+    package = msgtype.partition('/')[0]
+    try:
+        spec = find_spec(package) if package.isidentifier() else None
+    except (ImportError, ValueError):
+        spec = None
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    if package != PACKAGE and not any((Path(place) / 'msg').is_dir() for place in places):
+        raise MbseError(f'message type {shown(msgtype)} is not installed')
+    return message_class(msgtype)
+
+
+def class_fields(msgtype: str) -> dict[str, FieldType]:
+    """Fields of a type by name; raises KeyError where it is not installed."""
+    try:
+        known = message_type(msgtype).get_fields_and_field_types()
+    except MbseError:
+        raise KeyError(msgtype) from None
+    return {name: _kind(text) for name, text in known.items()}
+
+
+def _kind(text: str) -> FieldType:
+    for pattern in (_SEQUENCE, _ARRAY):
+        match = pattern.fullmatch(text)
+        if match:
+            return _kind(match.group(1))._replace(repeated=True)
+    bounded = _BOUNDED.fullmatch(text)
+    if bounded:
+        return FieldType(bounded.group(1))
+    package, stroke, name = text.partition('/')
+    return FieldType(f'{package}/msg/{name}' if stroke else text)
 
 
 def message_class(name: str) -> type[Any]:

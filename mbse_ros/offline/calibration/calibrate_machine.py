@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...calibration.balance import CalibrationBalance
+from ...calibration.balance import WINDOW, CalibrationBalance, windows_of
 from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit
 from ...calibration.identifiability import CORRELATED, cannot_tell
-from ...calibration.windows import WINDOW, windows_of
 from ...errors import DescriptionError, SettingError
 from ...machine import Machine
 from ...sources.map import SourceMap

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
+from ...calibration.balance import Samples
 from ...calibration.fit import KnownLoad
 from ...calibration.identifiability import UNKNOWN
-from ...calibration.windows import Samples
 from ...description.load import known_machines
 from ...description.model import MechanismDescription
 from ...errors import BagError, SettingError
