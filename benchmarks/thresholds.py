@@ -2,7 +2,7 @@
 """Which numbers that decide do tests hold? Each is doubled and halved, one at a time, and its module's tests must fail.
 
     tools/environment.sh python benchmarks/thresholds.py --json out/thresholds.json
-    tools/environment.sh python benchmarks/thresholds.py streams/jumps payload/trust.FAR --json out/thresholds.json
+    tools/environment.sh python benchmarks/thresholds.py monitor/samples payload/trust.FAR --json out/thresholds.json
 
 A number is a constant in capitals at the top of a module of ``TESTS``. The tests run in a copy of the source tree, so
 the tree itself may change meanwhile. ``--json`` keeps what was found: such a change is not tried again while its line
@@ -28,15 +28,16 @@ FACTORS = 2.0, 0.5
 LONGEST = 300.0         # s of the tests of one change: what takes longer counts as found
 # Modules and the test files that should hold their numbers, the quickest first.
 TESTS = {
-    'streams/jumps': 'streams_jumps streams_machine_recovery', 'streams/limits': 'streams_limits',
-    'streams/rates': 'streams_rates', 'streams/gaps': 'streams_gaps', 'streams/faint': 'streams_faint',
-    'streams/recovery': 'streams_machine_recovery', 'streams/ages': 'streams_ages offline_time_rules',
-    'streams/clocks': 'streams_clocks', 'streams/elapsed': 'streams_elapsed', 'streams/records': 'streams_rates',
-    'streams/stages': 'streams_stages', 'streams/verdict': 'payload_load_change', 'streams/regular': 'streams_regular',
+    'monitor/samples': 'streams_limits streams_faint streams_jumps streams_machine_recovery',
+    'monitor/pressure_steps': 'streams_sudden', 'monitor/recovery': 'streams_machine_recovery',
+    'monitor/ages': 'streams_ages offline_time_rules', 'monitor/clocks': 'streams_clocks streams_elapsed streams_gaps',
+    'streams/rates': 'streams_rates', 'streams/records': 'streams_rates', 'streams/mass_monitor': 'streams_stages',
+    'streams/machine_monitor': 'streams_stages', 'streams/verdict': 'payload_load_change',
+    'streams/regular': 'streams_regular',
     'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
-    'streams/bounds': 'streams_channel_monitor streams_limits streams_linkage_recovery',
-    'streams/channel_monitor': ('streams_channel_monitor streams_linkage_recovery streams_machine_recovery '
+    'monitor/bounds': 'streams_channel_monitor streams_limits streams_linkage_recovery',
+    'monitor/channels': ('streams_channel_monitor streams_linkage_recovery streams_machine_recovery '
                                 'streams_linkage'),
     'streams/linkage/state_monitor': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/observed_coordinates': 'streams_linkage_recovery streams_linkage',
@@ -141,7 +142,7 @@ def run(only: list[str], path: Path | None, survivors: bool) -> dict[str, str]:
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('only', nargs='*', help='modules, as streams/jumps, or numbers, as streams/jumps.NOISE')
+    parser.add_argument('only', nargs='*', help='modules, as streams/jumps, or numbers, as monitor/samples.NOISE')
     parser.add_argument('--json', type=Path, help='file that keeps what was found')
     parser.add_argument('--survivors', action='store_true', help='try again what survived')
     arguments = parser.parse_args()

@@ -14,10 +14,10 @@ from ..errors import SettingError
 from ..estimators.filters.defaults import default_stddev, noises_of
 from ..estimators.filters.filters import check_options
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver, Noises
+from ..estimators.linkage_settings import LinkageSettings
+from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
-from ..streams.channel_monitor import MISFIT
 from ..streams.linkage.filter_states import restarted_state, start_stddev
-from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.start import restart_pose
 from ..streams.linkage.state_monitor import Assessment, StateMonitor
 from ..streams.records import ObserverStatus

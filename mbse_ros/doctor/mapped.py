@@ -13,10 +13,10 @@ import numpy as np
 from ..errors import shown
 from ..machine import Machine
 from ..monitor.faults import NONE, Fault, reason_of
+from ..monitor.samples import RangeCheck
 from ..sources.map import SourceMap
 from ..sources.proposals.words import near
 from ..sources.topic_samples import FEWEST, NEAR
-from ..streams.limits import Limits
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE
 
@@ -57,7 +57,7 @@ class MapTraffic:
 def map_checks(found: MapTraffic, sources: SourceMap, machine: Machine) -> list[Check]:
     """One line for each channel of the map, with how to fix it."""
     values = np.array([found.channels[name].value if name in found.channels else nan for name in machine.channels])
-    odd = {machine.channels[place]: fault for fault, places in Limits(machine).take(0.0, values).items()
+    odd = {machine.channels[place]: fault for fault, places in RangeCheck(machine).take(0.0, values).items()
            for place in places}
     checks = [Check('map', FAILS, text, 'correct the map (docs/sources.md)') for text in found.faults]
     return checks + [_channel(name, found, sources, odd.get(name, NONE)) for name in sources.channels]

@@ -16,15 +16,14 @@ from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
 from ..estimators.observer_start import initial
 from ..machine import Machine
+from ..monitor.bounds import ROOM
+from ..monitor.channels import MOVED
 from ..monitor.faults import Fault
+from ..monitor.samples import RangeCheck, StepCheck
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
-from ..streams.bounds import ROOM
-from ..streams.channel_monitor import MOVED
-from ..streams.jumps import Jumps
-from ..streams.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,7 +138,7 @@ def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Functio
 
 def _ends(machine: Machine, settings: ObserverSettings) -> dict[str, np.ndarray]:
     """Of each channel the samples beyond which it measures nothing, and how fast it may move; 0: it may jump."""
-    limits, count = Limits(machine), len(machine.channels)
+    limits, count = RangeCheck(machine), len(machine.channels)
     found = {name: np.full(count, value) for name, value in (
         ('VACUUM', -inf), ('LOWEST', -inf), ('HIGHEST', inf), ('NEAREST', -inf), ('FARTHEST', inf), ('FASTEST', 0.0),
         ('NOISE', 0.0))}
@@ -149,6 +148,6 @@ def _ends(machine: Machine, settings: ObserverSettings) -> dict[str, np.ndarray]
             found[low][place] = ends[0]
             if high:
                 found[high][place] = ends[1]
-    for place, speed, noise in Jumps(machine).limits(settings):
+    for place, speed, noise in StepCheck(machine).limits(settings):
         found['FASTEST'][place], found['NOISE'][place] = speed, noise
     return found

@@ -81,11 +81,11 @@ KINDS = {
         'missing', 'a sensor sends nothing', 'COASTING: the other sensors carry the state',
         'no sample, nor two at most `interpolation.max_gap`, {interpolation.max_gap} s, apart around an instant (a '
         'third of it for faster sensors); of a mechanism: none for `coast_after`, {linkage.coast_after} s, and '
-        '{streams.channel_monitor.PERIODS} of its periods', (_STATE, _LINKAGE)),
+        '{monitor.channels.PERIODS} of its periods', (_STATE, _LINKAGE)),
     Fault.STUCK: Kind(
         'constant', 'a sensor sends one value while the state moves on', f'{_REFUSED} until its value changes',
         'one value for `constant_after`, {observer.constant_after} s, of a sensor with noise, or while the estimate '
-        'moves by {streams.channel_monitor.MOVED} standard deviations and steps', (_STATE, _LINKAGE), True),
+        'moves by {monitor.channels.MOVED} standard deviations and steps', (_STATE, _LINKAGE), True),
     Fault.REJECTED: Kind(
         'rejected', 'samples farther from the prediction than the gate allows',
         'rejects the samples; COASTING after `doubt_after`, {observer.doubt_after} s, of a channel; loses the state '
@@ -96,28 +96,29 @@ KINDS = {
         'jumped', 'a position faster than any machine, or a pressure alone, from one sample to the next',
         f'{_REFUSED} until as much is jumped back',
         'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
-        '`fastest_joint`, {observer.fastest_joint} rad/s, by {streams.jumps.NOISE} standard deviations; one pressure '
-        'of a cylinder that changes by {streams.sudden.SUDDEN} times the largest change in the {streams.sudden.SIDE} '
-        'samples beside it and {streams.sudden.NOISES} standard deviations, at {streams.sudden.LONGEST} s between '
-        'samples at most; of a mechanism: a step of {streams.channel_monitor.FARTHER} times the changes around it, and '
-        '{streams.channel_monitor.NOISE} standard deviations', (_STATE, _LINKAGE), True),
+        '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.samples.NOISE} standard deviations; '
+        'one pressure of a cylinder that changes by {monitor.pressure_steps.SUDDEN} times the largest change in the '
+        '{monitor.pressure_steps.SIDE} samples beside it and {monitor.pressure_steps.NOISES} standard deviations, at '
+        '{monitor.pressure_steps.LONGEST} s between samples at most; of a mechanism: a step of '
+        '{monitor.channels.FARTHER} times the changes around it, and {monitor.channels.NOISE} standard '
+        'deviations', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,
-        'a sample {streams.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
+        'a sample {monitor.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
     Fault.SATURATED: Kind(
         'at the end of its range', 'a sample at an end of the range that the file states', _REFUSED,
-        'at the upper end of `range` or above, or {streams.bounds.DEEPEST} standard deviations below the lower',
+        'at the upper end of `range` or above, or {monitor.bounds.DEEPEST} standard deviations below the lower',
         (_STATE,), True),
     Fault.FAR: Kind(
         'far outside its range', 'a position far beyond the stroke, or beyond the limits of a joint', _REFUSED,
-        'a position beyond its range by {streams.bounds.ROOM} of it; a pressure, by as much and '
-        '{streams.bounds.DEEPEST} standard deviations, above {streams.limits.STOPS} times the largest supply '
+        'a position beyond its range by {monitor.bounds.ROOM} of it; a pressure, by as much and '
+        '{monitor.bounds.DEEPEST} standard deviations, above {monitor.bounds.STOPS} times the largest supply '
         "times the ratio of a cylinder's areas", (_STATE, _LINKAGE), True),
     Fault.UNIT: Kind(
         'hardly any noise near zero (another unit?)',
         'a pressure near zero whose noise is far too small: in another unit, or without supply', _REFUSED,
-        '{streams.faint.SAMPLES} samples up to {streams.faint.LARGEST} Pa whose noise, by second differences, is below '
-        '{streams.faint.FAINT} of the stated one', (_STATE,), True),
+        '{monitor.samples.SAMPLES} samples up to {monitor.samples.LARGEST} Pa whose noise, by second differences, is '
+        'below {monitor.samples.FAINT} of the stated one', (_STATE,), True),
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',
@@ -136,13 +137,13 @@ KINDS = {
         'where it cannot be', 'a coordinate is estimated where the machine cannot be',
         'loses the state, LOST: starts again',
         'a position, a speed ({observer.fastest_piston} m/s, {observer.fastest_joint} rad/s) or a pressure beyond its '
-        'range by {streams.bounds.ROOM} of it; of speeds and pressures also by '
-        '{streams.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
+        'range by {monitor.bounds.ROOM} of it; of speeds and pressures also by '
+        '{monitor.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
     Fault.VAGUE: Kind(
         'not known', 'a coordinate, or the mass, is known no better than a share of its range',
         'loses the state, LOST; of a mass NOT_OBSERVABLE', 'an interval of the mass wider than `max_interval_share`, '
         '{payload.max_interval_share}, of `payload.limits`; '
-        'standard deviation of a position above {streams.bounds.ROOM} of its range; of a mechanism: above '
+        'standard deviation of a position above {monitor.bounds.ROOM} of its range; of a mechanism: above '
         '`lost_stddev`, {linkage.lost_stddev} rad or m', (_STATE, _LINKAGE, _MASS)),
     Fault.SETTLING: Kind(
         'settling after a start', 'the state has started a moment ago', 'STARTING: the mass is held',
@@ -160,8 +161,8 @@ KINDS = {
     Fault.MISFIT: Kind(
         'the model or the stated noise does not fit', 'innovations far larger than stated, for long',
         'COASTING; the noise of the motion is raised',
-        'of at least {streams.channel_monitor.FITTED} samples more than half with a square of the innovation above '
-        '{streams.channel_monitor.MISFIT} times its variance, for {streams.channel_monitor.TWICE} times `lost_after`',
+        'of at least {monitor.channels.FITTED} samples more than half with a square of the innovation above '
+        '{monitor.channels.MISFIT} times its variance, for {monitor.channels.TWICE} times `lost_after`',
         (_LINKAGE,)),
     Fault.OUTSIDE_FORCE: Kind(
         'outside force: the tool or the load touches something',

@@ -20,10 +20,10 @@ from ..bags.channels import parse_channel
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
+from ..monitor.ages import Ages
+from ..monitor.clocks import Gaps
 from ..sources.machine import left_over
 from ..sources.map import ARRIVAL
-from ..streams.ages import Ages
-from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.rates import too_slow
 from ..streams.records import Segment

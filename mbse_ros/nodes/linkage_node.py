@@ -18,7 +18,7 @@ from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError, check_choice
 from ..estimators.filters.filters import FILTERS
-from ..streams.linkage.linkage_settings import LinkageSettings
+from ..estimators.linkage_settings import LinkageSettings
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled

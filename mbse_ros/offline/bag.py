@@ -20,13 +20,13 @@ from ..description.load import known_machines
 from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
+from ..monitor.ages import Ages
 from ..payload.payload_settings import PayloadSettings
 from ..scale.scale_file import ScaleSettings
 from ..scale.stage import ScaleStage
 from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.ages import Ages
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
 from .checks.findings import machine_lines

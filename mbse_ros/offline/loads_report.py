@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..monitor.clocks import set_back
 from ..report.chart import COLORS, Chart, Curve, Panel
 from ..report.data import Run, Table
 from ..report.text import number, percent, wall_time
@@ -15,7 +16,6 @@ from ..scale.comparison import HOUR, Comparison, largest_causes
 from ..scale.record import ZERO
 from ..scale.table import mass_text, total_text, undone_loads
 from ..scale.uncertain import UncertainMass
-from ..streams.elapsed import set_back
 from .log_loads import CELLS, WeighedLoad
 from .weigh_bags import WeighedBags
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..monitor.clocks import Elapsed
 from ..report.text import wall_time
 from ..scale.record import LOAD, Record
 from ..scale.stage import ScaleStage
 from ..scale.table import UNDONE, iso_time, mass_text, place_text, remark_of
-from ..streams.elapsed import Elapsed
 from ..streams.pipeline import Output
 
 CELLS = ('from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped', '')

@@ -12,8 +12,8 @@ import numpy as np
 from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
 from ..errors import SampleError
+from ..monitor.clocks import PAUSE_NS
 from ..sources.reader import SourceReader
-from ..streams.elapsed import PAUSE_NS
 from .growing import Growing
 
 MANY = 4096     # single samples that become arrays at once

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..monitor.clocks import Elapsed, elapsed_at
 from ..monitor.faults import Fault
-from ..streams.elapsed import Elapsed, elapsed_at
 from ..streams.pipeline import Output
 from ..streams.records import PayloadStatus
 from .growing import Growing

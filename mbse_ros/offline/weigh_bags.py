@@ -14,6 +14,7 @@ from ..bags.recorded_commands import RecordedCommands
 from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
+from ..monitor.clocks import set_back
 from ..scale.book import FIRST, Book
 from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
@@ -23,7 +24,6 @@ from ..scale.stage import ScaleStage
 from ..scale.table import total_text, undone_loads
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.elapsed import set_back
 from .bag import frame_of
 from .checks.findings import machine_lines
 from .checks.log_verdict import log_verdict, stage_lines

@@ -54,7 +54,7 @@ class LoadChange:
         self._paused = 0.0
 
     def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
-        """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
+        """The mass at ``t``, s, which increases (``monitor.clocks``), and ``kept``: logarithm of the share of the
         first information that still counts; ``look_back``, s, over which forgetting counts as a change."""
         weighed = t - self._recent[-1][0] if mass.taken and self._recent else 0.0
         self._weighed += weighed

@@ -21,7 +21,7 @@ from ..bags.topics import TopicMap, one_namespace
 from ..bags.writer import BagWriter
 from ..errors import BagError, SampleError, StampError
 from ..machine import Machine
-from ..streams.ages import Ages
+from ..monitor.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
 from .machine import for_machine, left_over, section_of

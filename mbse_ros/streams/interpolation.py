@@ -50,9 +50,9 @@ from operator import index as integer
 import numpy as np
 
 from ..errors import SampleError
+from ..monitor.clocks import LIMIT, Clocks
 from ..settings import Settings, setting
 from .channel_buffer import SHORT, ChannelBuffer
-from .clocks import LIMIT, Clocks
 from .records import Segment
 from .regular import LARGEST, SegmentBlock, periods, regular_rows, take_rows
 from .reorder import Reorder

@@ -16,13 +16,13 @@ from ..estimators.hydraulic_state import SegmentResult
 from ..estimators.observer_settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
+from ..monitor.bounds import StateBounds
+from ..monitor.channels import NoiseWatch
 from ..monitor.faults import NONE, Fault, reason_of, together
-from .channel_monitor import NoiseWatch
-from .faint import Faint
-from .limits import Limits, StateBounds
+from ..monitor.recovery import CUT, Recovery
+from ..monitor.samples import RangeCheck, UnitCheck
 from .rates import too_rare
 from .records import ObserverStatus, Segment
-from .recovery import CUT, Recovery
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
 WINDOW = 200         # innovations from which the health is computed
@@ -48,7 +48,7 @@ class MachineMonitor:
         # values between two samples are no multiples of a step: the file's is taken
         self._watch = NoiseWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
         self._recovery = Recovery(machine, observer)
-        self._limits, self._faint = Limits(machine), Faint(machine)
+        self._limits, self._faint = RangeCheck(machine), UnitCheck(machine)
         self.configure()
         self.reset()
 

@@ -8,12 +8,12 @@ from math import nan
 
 from ..machine import Machine
 from ..machine.equations import missing_pressures
+from ..monitor.clocks import Elapsed
 from ..monitor.faults import DOUBTS, NONE, Fault, reason_of
 from ..payload.exchanged import Exchanged
 from ..payload.load_change import LoadChange
 from ..payload.mass import Mass
 from ..payload.trust import WANDERED, Alarm, Drift, OneWay, Trust
-from .elapsed import Elapsed
 from .machine_monitor import OR_SENSOR
 from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
 from .records import JUDGED, ObserverStatus, PayloadStatus, StateEstimate

@@ -12,6 +12,7 @@ from streams_samples import CHANNELS, COMMANDS, feed, rows
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError, SettingError
+from mbse_ros.estimators.linkage_settings import LinkageSettings
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.settings import Settings
@@ -19,7 +20,6 @@ from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_na
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.linkage.lagged import LaggedStage
-from mbse_ros.streams.linkage.linkage_settings import LinkageSettings
 from mbse_ros.streams.linkage.stage import LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 from mbse_ros.streams.stages import ObserverStage, PayloadStage

@@ -10,7 +10,7 @@ from core_support import work_cycle
 
 from mbse_ros.errors import SampleError
 from mbse_ros.machine import load_machine
-from mbse_ros.streams.clocks import EVERY, Clocks
+from mbse_ros.monitor.clocks import EVERY, Clocks
 from mbse_ros.streams.pipeline import Pipeline
 
 SECOND, PERIOD = 10 ** 9, 10_000_000

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mbse_ros.machine import load_machine
-from mbse_ros.streams.faint import FAINT, LARGEST, SAMPLES, Faint
+from mbse_ros.monitor.samples import FAINT, LARGEST, SAMPLES, UnitCheck
 
 
 @pytest.fixture(scope='module')
@@ -15,7 +15,7 @@ def machine():
 
 def found(machine, piston, rod=None):
     """Names of what is found after samples (k,) of the piston's pressure, Pa, beside a sound rod's."""
-    faint, names = Faint(machine), machine.channels
+    faint, names = UnitCheck(machine), machine.channels
     rng = np.random.default_rng(3)
     for k, value in enumerate(piston):
         samples = [0.0] * len(names)

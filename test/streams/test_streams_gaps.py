@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbse_ros.streams.gaps import LOOKED_AT, Gaps
+from mbse_ros.monitor.clocks import LOOKED_AT, Gaps
 
 PERIOD = 10_000_000
 

@@ -11,9 +11,9 @@ from core_support import crane, cycle_run, feed
 
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
+from mbse_ros.monitor.bounds import StateBounds
+from mbse_ros.monitor.samples import StepCheck
 from mbse_ros.simulation.crane import SensorFrame
-from mbse_ros.streams.jumps import Jumps
-from mbse_ros.streams.limits import StateBounds
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 from mbse_ros.streams.stages import ObserverStage
@@ -21,27 +21,27 @@ from mbse_ros.streams.stages import ObserverStage
 STROKE = 'position/lift'
 
 
-def taken(jumps: Jumps, *samples: float, dt: float = 0.01, settings: ObserverSettings = ObserverSettings()
+def taken(jumps: StepCheck, *samples: float, dt: float = 0.01, settings: ObserverSettings = ObserverSettings()
           ) -> list[bool]:
     return [bool(jumps.take(k * dt, np.array([sample, 4e6, 3e6]), settings)) for k, sample in enumerate(samples)]
 
 
 def test_a_zero_that_slips_is_refused_until_it_slips_back() -> None:
-    jumps = Jumps(crane())
+    jumps = StepCheck(crane())
     assert taken(jumps, 0.2, 0.2, 0.25, 0.2501, 0.3, 0.3, 0.2, 0.2) == [False] * 2 + [True] * 4 + [False] * 2
 
 
 def test_a_spike_costs_its_sample() -> None:
-    assert taken(Jumps(crane()), 0.2, 0.2, 0.4, 0.2, 0.2) == [False, False, True, False, False]
+    assert taken(StepCheck(crane()), 0.2, 0.2, 0.4, 0.2, 0.2) == [False, False, True, False, False]
 
 
 def test_what_a_piston_can_do_is_no_jump() -> None:
     """As fast as it goes; after a gap in which it could have come there; a sample that is missing in between."""
     fast = 0.2 + 1.4 * 0.01 * np.arange(20)
-    assert not any(taken(Jumps(crane()), *fast))
-    assert not any(taken(Jumps(crane()), 0.2, 0.45, dt=0.2)) and taken(Jumps(crane()), 0.2, 0.45, dt=0.1)[1]
-    assert not any(taken(Jumps(crane()), 0.2, np.nan, np.nan, 0.24))
-    jumps = Jumps(crane())
+    assert not any(taken(StepCheck(crane()), *fast))
+    assert not any(taken(StepCheck(crane()), 0.2, 0.45, dt=0.2)) and taken(StepCheck(crane()), 0.2, 0.45, dt=0.1)[1]
+    assert not any(taken(StepCheck(crane()), 0.2, np.nan, np.nan, 0.24))
+    jumps = StepCheck(crane())
     assert taken(jumps, 0.2, 0.3)[1]
     jumps.reset()
     assert not any(taken(jumps, 0.3, 0.3))
@@ -49,15 +49,15 @@ def test_what_a_piston_can_do_is_no_jump() -> None:
 
 def test_noise_is_no_jump() -> None:
     """A stroke of 0.4 mm deviation, 1 kHz: 7 deviations and what a piston moves at 1.5 m/s are none, 10 are."""
-    assert not any(taken(Jumps(crane()), 0.2, 0.2 + 7 * 0.4e-3 + 1.5e-3, 0.2, dt=1e-3))
-    assert taken(Jumps(crane()), 0.2, 0.2 + 10 * 0.4e-3 + 1.5e-3, dt=1e-3)[1]
+    assert not any(taken(StepCheck(crane()), 0.2, 0.2 + 7 * 0.4e-3 + 1.5e-3, 0.2, dt=1e-3))
+    assert taken(StepCheck(crane()), 0.2, 0.2 + 10 * 0.4e-3 + 1.5e-3, dt=1e-3)[1]
 
 
 def test_angles_have_a_limit_of_their_own() -> None:
     machine = load_machine('zx200_can')
     place, samples = machine.channels.index('position/boom_joint'), np.full(len(machine.channels), np.nan)
     for step, jumped in ((0.038, False), (0.05, True)):
-        jumps, found = Jumps(machine), []
+        jumps, found = StepCheck(machine), []
         for k in range(2):
             samples[place] = k * step
             found.append(jumps.take(0.01 * k, samples))
@@ -67,8 +67,8 @@ def test_angles_have_a_limit_of_their_own() -> None:
 def test_how_fast_a_machine_may_be_is_a_setting() -> None:
     """In samples and in states, which may exceed it by a tenth of what lies between its two ends."""
     settings = ObserverSettings(fastest_piston=3.0, fastest_joint=9.0)
-    assert not taken(Jumps(crane()), 0.2, 0.228, settings=settings)[1] and taken(Jumps(crane()), 0.2, 0.228)[1]
-    assert taken(Jumps(crane()), 0.2, 0.235, settings=settings)[1]
+    assert not taken(StepCheck(crane()), 0.2, 0.228, settings=settings)[1] and taken(StepCheck(crane()), 0.2, 0.228)[1]
+    assert taken(StepCheck(crane()), 0.2, 0.235, settings=settings)[1]
     for machine, name, at, ends in ((crane(), 'lift', 0.2, (3.55, 3.65)),
                                     (load_machine('zx200_can'), 'arm_joint', 1.0, (10.7, 10.9))):
         bounds = StateBounds(machine, (f'position/{name}', f'velocity/{name}'), settings)

@@ -8,17 +8,18 @@ import pytest
 from machine_variants import variant
 
 from mbse_ros.machine import load_machine
+from mbse_ros.monitor.bounds import StateBounds
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.streams.limits import Limits, StateBounds
+from mbse_ros.monitor.samples import RangeCheck
 
 CHANNELS = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'
 USUAL = 0.2, 4e6, 3e6
 
 
-def limits(**changes: object) -> Limits:
+def limits(**changes: object) -> RangeCheck:
     machine = variant('patu655_lift', **changes)
     assert machine.channels == CHANNELS
-    return Limits(machine)
+    return RangeCheck(machine)
 
 
 @pytest.mark.parametrize('changes, samples, found', [

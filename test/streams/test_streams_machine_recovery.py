@@ -15,11 +15,11 @@ from plausibility_logs import frames_of, machine_of
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
+from mbse_ros.monitor.recovery import Recovery
+from mbse_ros.monitor.samples import StepCheck
 from mbse_ros.simulation.crane import SensorFrame
-from mbse_ros.streams.jumps import Jumps
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
-from mbse_ros.streams.recovery import Recovery
 from mbse_ros.streams.stages import ObserverStage
 
 STROKE, LIFT, TILT = 'position/lift', 'position/lift', 'position/tilt'
@@ -31,7 +31,7 @@ OK, COASTING = ObserverStatus.OK, ObserverStatus.COASTING
 def taken(machine: Machine, rows: list[list[float]], dt: float = 0.01, settings: ObserverSettings = ObserverSettings()
           ) -> tuple[list[list[int]], list[list[int]], bool]:
     """Places refused and believed again, row by row, and whether a cut was found."""
-    jumps, refused, back, cut = Jumps(machine), [], [], False
+    jumps, refused, back, cut = StepCheck(machine), [], [], False
     for k, row in enumerate(rows):
         refused.append(jumps.take(k * dt, row, settings))
         back.append(jumps.back)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streams_samples import BASE, INPUTS, MS, Sample, rows, same
 
 from mbse_ros.errors import SampleError
-from mbse_ros.streams.clocks import Clocks
+from mbse_ros.monitor.clocks import Clocks
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Merger
 from mbse_ros.streams.records import Segment

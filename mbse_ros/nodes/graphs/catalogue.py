@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from ...estimators.linkage_settings import LinkageSettings
 from ...estimators.observer_settings import ObserverSettings
 from ...payload.payload_settings import PayloadSettings
 from ...settings import Settings
 from ...simulation.crane import CraneSettings
 from ...simulation.linkage import LinkagePlantSettings
 from ...streams.interpolation import InterpolationSettings
-from ...streams.linkage.linkage_settings import LinkageSettings
 from ..base.node_settings import (
     DisplayNodeSettings,
     DisplayTuning,

@@ -11,12 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ...estimators.linkage_settings import LinkageSettings
 from ...estimators.observer_settings import ObserverSettings
 from ...monitor.faults import KINDS
 from ...payload.payload_settings import PayloadSettings
 from ...resources import share_directory
 from ...streams.interpolation import InterpolationSettings
-from ...streams.linkage.linkage_settings import LinkageSettings
 from .catalogue import NODES, Executable
 from .linkage_graph import LinkageArguments
 from .machine_graph import MachineArguments, word

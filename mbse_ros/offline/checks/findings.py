@@ -10,10 +10,10 @@ import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
 from ...machine import Machine
+from ...monitor.clocks import Elapsed
 from ...monitor.faults import Fault
 from ...resources import share_directory
 from ...streams.channel_buffer import LONGER, SHORT
-from ...streams.elapsed import Elapsed
 from ...streams.records import ObserverStatus, PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..track import FAR, Track

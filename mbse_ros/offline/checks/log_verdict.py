@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...bags.recorded_commands import RecordedCommands
-from ...streams.ages import Ages
+from ...monitor.ages import Ages
 from ...streams.pipeline import Pipeline
 from ..log_samples import LogSamples
 from ..track import Track

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...estimators.interpolation_error import RARE, line_errors
 from ...machine import Machine
-from ...streams.ages import Age, offsets
+from ...monitor.ages import Age, offsets
 from ...streams.interpolation import InterpolationSettings
 from ...streams.rates import needed_rate
 from ..log_samples import LogSamples

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..records import LinkageEstimate, Measured
 
 if TYPE_CHECKING:
-    from .linkage_settings import LinkageSettings
+    from ...estimators.linkage_settings import LinkageSettings
     from .stage import LinkageStage
 
 __all__ = ['LinkageEstimate', 'LinkageSettings', 'LinkageStage', 'Measured']
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
     """Import the filters with the first name that needs them (PEP 562): a machine's observer needs none of them."""
     found: Any
     if name == 'LinkageSettings':
-        from .linkage_settings import LinkageSettings as found
+        from ...estimators.linkage_settings import LinkageSettings as found
     elif name == 'LinkageStage':
         from .stage import LinkageStage as found
     else:

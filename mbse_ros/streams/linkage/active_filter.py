@@ -17,9 +17,9 @@ from ...estimators.filters.defaults import noises_of
 from ...estimators.filters.filters import check_options
 from ...estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
 from ...estimators.filters.parts.problem import Problem, problem
+from ...estimators.linkage_settings import LinkageSettings, numbers, option_values
 from .health import HealthWatch
 from .history import TunedFilter
-from .linkage_settings import LinkageSettings, numbers, option_values
 
 MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names
 Watched = tuple[LinkageObserver, HealthWatch]

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ...estimators.filters.parts.step import Filter
-from .linkage_settings import LinkageSettings
+from ...estimators.linkage_settings import LinkageSettings
 
 MEMORY = ('force_P', 'begun', 'expected', 'points', 'scale')      # kept where coordinates start again
 

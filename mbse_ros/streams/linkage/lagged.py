@@ -17,12 +17,12 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
+from ...estimators.linkage_settings import LinkageSettings, numbers
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, default_estimation_noises
 from ...graph.window import ChainWindow, Row
 from ...monitor.faults import Fault
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
-from .linkage_settings import LinkageSettings, numbers
 from .stage import LinkageStage
 from .start import encoded, moved_to
 

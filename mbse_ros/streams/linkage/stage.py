@@ -18,13 +18,13 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import SampleError, SettingError
 from ...estimators.filters.observer import LinkageObserver
+from ...estimators.linkage_settings import LinkageSettings
+from ...monitor.channels import DroppedSamples
 from ...monitor.faults import Fault, reason_of
-from ..channel_monitor import DroppedSamples
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .active_filter import ActiveFilter
 from .filter_states import initial_state, restarted_state, start_stddev
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
-from .linkage_settings import LinkageSettings
 from .start import first_pose, moved_to, restart_pose
 from .state_monitor import Assessment, StateMonitor
 

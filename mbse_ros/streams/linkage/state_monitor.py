@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...estimators.filters.parts.problem import Problem
+from ...estimators.linkage_settings import LinkageSettings
+from ...monitor.bounds import Bounds
+from ...monitor.channels import FEWEST, LASTING, PATIENCE, ChannelMonitor
 from ...monitor.faults import NONE, Fault, joined, reason_of
-from ..bounds import Bounds
-from ..channel_monitor import FEWEST, LASTING, PATIENCE, ChannelMonitor
 from ..records import ObserverStatus
-from .linkage_settings import LinkageSettings
 from .observed_coordinates import ObservedCoordinates
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from ..errors import SampleError
 
 if TYPE_CHECKING:
+    from ..estimators.linkage_settings import LinkageSettings
     from ..estimators.observer_settings import ObserverSettings
-    from .linkage.linkage_settings import LinkageSettings
+
 
 PERIODS = 5         # a sensor is silent after so many of its own
 MOVED = 5.0         # standard deviations, and steps of a quantised one, by which a constant sensor should have changed

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a mechanism can be: within the limits of its joints, and no further than it can travel since it was known."""
+"""Where a state can be: a mechanism within the limits of its joints, and no further than it can travel since it was
+known; a machine within its strokes and between vacuum and its highest pressure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
+from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
+from ..estimators.hydraulic_model import largest_pressure
+from ..estimators.observer_settings import ObserverSettings
+from ..machine import Machine
+from .faults import Fault
 
 ROOM = 0.1          # of the range between two limits, by which an estimate or a sample may lie beyond them
 DEEPEST = 6.0       # standard deviations of a sample, by which noise may
@@ -103,3 +109,61 @@ def _limits(model: Model) -> dict[str, tuple[str, float, float]]:
         if joint.limits is not None and name in model.names and name not in found:
             found[name] = (name, *joint.limits)
     return found
+
+
+STOPS = 2.0             # times its weight, with which a load pulls that stops at once
+
+
+class StateBounds:
+    """Where a state of a machine, with entries ``names``, can be: positions in their ranges, speeds by ``settings``,
+    pressures from vacuum to ``highest_pressure``."""
+
+    def __init__(self, machine: Machine, names: tuple[str, ...],
+                 settings: ObserverSettings = ObserverSettings()) -> None:
+        self._names, self._machine = names, machine
+        limits = {f'position/{name}': ends for name, ends in zip(machine.coordinates, machine.range.tolist())}
+        for name in machine.coordinates:
+            fastest = settings.fastest_piston if name in machine.cylinders else settings.fastest_joint
+            limits[f'velocity/{name}'] = [-fastest, fastest]
+        limits |= {f'pressure/{name}': [0.0, highest_pressure(machine)] for name in machine.volumes}
+        self._ends = [(i, *limits[name]) for i, name in enumerate(names) if name in limits]
+        self._places = np.array([i for i, *_ in self._ends])
+        self._low, self._high = np.array([ends for _, *ends in self._ends]).T
+        self._room = ROOM * (self._high - self._low)
+        self._known = self._places < len(machine.coordinates)       # positions
+        widest = np.where(self._known, self._room ** 2, inf)
+        self._usual = list(zip(self._places.tolist(), (self._low - self._room).tolist(),
+                               (self._high + self._room).tolist(), widest.tolist()))
+
+    def broken(self, mean: np.ndarray, variance: np.ndarray) -> tuple[str, Fault] | None:
+        """What of a state (nx,), SI, is where it cannot be, or which position is not known; None for nothing."""
+        numbers, variances = mean.tolist(), variance.tolist()
+        for i, low, high, widest in self._usual:        # ten times as fast as by arrays
+            if not (low <= numbers[i] <= high and variances[i] <= widest):
+                break
+        else:
+            return None     # nearly always
+        x, spread = mean[self._places], variance[self._places]
+        more = np.where(self._known, 0.0, DEEPEST ** 2 * spread)        # a position's room is for its error, too
+        out = np.maximum(self._low - x, x - self._high) - self._room
+        out = (out > 0.0) & (out * out > more)
+        vague = self._known & (spread > self._room ** 2)
+        if not (out | vague).any():
+            return None
+        k = int(np.argmax(out | vague))
+        kind, _, owner = self._names[self._places[k]].partition('/')
+        unit = 'm' if owner in self._machine.cylinders else unit_of(self._machine.description, owner)
+        if kind == 'position':
+            return ((f'{owner} at {x[k]:.3f} {unit}, far outside its range', Fault.OUT_OF_RANGE) if out[k] else
+                    (f'position of {owner} not known to {self._room[k]:.3f} {unit}', Fault.VAGUE))
+        said = (f'{owner} at {x[k]:.3g} {unit}/s, far faster than it can move' if kind == 'velocity' else
+                f'pressure of {owner} at {x[k] / 1e6:.3g} MPa, far outside 0 to {self._high[k] / 1e6:.3g} MPa')
+        return said, Fault.OUT_OF_RANGE
+
+
+def highest_pressure(machine: Machine) -> float:
+    """Pa: the largest supply on the larger area of a cylinder whose other chamber is shut, and a load that stops at
+    once."""
+    areas = [(cylinder.bore.value ** 2, cylinder.bore.value ** 2 - cylinder.rod.value ** 2)
+             for cylinder in machine.description.cylinders.values()]
+    return STOPS * largest_pressure(machine) * max((piston / rod for piston, rod in areas if rod > 0.0), default=1.0)

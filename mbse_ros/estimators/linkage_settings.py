@@ -9,9 +9,9 @@ from math import isfinite
 
 import numpy as np
 
-from ...errors import SettingError, check_choice
-from ...estimators.filters.filters import FILTERS
-from ...settings import GATE, Settings, setting
+from ..errors import SettingError, check_choice
+from ..settings import GATE, Settings, setting
+from .filters.filters import FILTERS
 
 SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..machine import Machine
-from ..monitor.faults import Fault, reason_of
-from .channel_monitor import LASTING, PATIENCE, Channels
+from .channels import LASTING, PATIENCE, Channels
+from .faults import Fault, reason_of
 
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
 CUT = 'all samples jumped at once, as where a log was cut: settling after a start', Fault.JUMPED | Fault.SETTLING

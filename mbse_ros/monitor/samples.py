@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that measure nothing: beyond a range, in another unit, or of a position that jumps.
+
+Of a range: a pressure below vacuum, or far above all that the circuit has; a sample at an end of the sensor's range; a
+position far outside the machine's.
+
+Of a unit: 20 MPa in bar read as Pa are 200 Pa: a rod chamber at the tank's pressure looks much like it. What
+distinguishes them is the noise, which shrinks with the unit, too. A sensor that repeats one value is not looked at
+here: a coarse one does.
+
+Of a step: no piston or joint is elsewhere from one sample to the next. A filter that follows an outside force finds a
+position again wherever its sensor says that it is. So a sensor whose zero slips by 50 mm would be believed, and the
+mass with it. What no machine can move from sample to sample is a jump; the samples are refused until as much is jumped
+back. Sooner they are believed only where something shows that the later ones are right: the sensor had repeated one
+value before, two sensors had been exchanged and are no longer, the ones before were the first few of the stream, or the
+whole log is cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import inf, isfinite, nan, nextafter, sqrt
+from statistics import median
+
+import numpy as np
+
+from ..estimators.observer_settings import ObserverSettings
+from ..machine import Machine
+from ..machine.channels import Channel
+from .bounds import DEEPEST, ROOM, highest_pressure
+from .channels import FEWEST, FINEST, common_step
+from .faults import Fault
+from .pressure_steps import PressureSteps
+
+
+class RangeCheck:
+    """Looks at the newest samples of a machine's channels. ``ends``: by fault, place of a channel and the samples, SI,
+    below and above which it measures nothing."""
+
+    def __init__(self, machine: Machine) -> None:
+        channels = list(enumerate(machine.all_channels))
+        self.ends = {
+            Fault.VACUUM: [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
+            Fault.SATURATED: [(i, *_range(found, c.sensor.noise)) for i, c in channels
+                              if (found := c.sensor.range) is not None],
+            Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
+                                            if c.kind == 'pressure')]}
+        self.jumps, self._steps = StepCheck(machine), PressureSteps(machine)
+
+    def reset(self) -> None:
+        """Forget the samples before."""
+        self.jumps.reset()
+        self._steps.reset()
+
+    def take(self, t: float, values: np.ndarray, settings: ObserverSettings = ObserverSettings(),
+             constant: Sequence[bool] = ()) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of the newest samples (channels,), SI, that cannot be used; ``constant``: see
+        ``StepCheck``."""
+        numbers = values.tolist()
+        jumped = self.jumps.take(t, numbers, settings, constant)
+        if self.jumps.cut:
+            self._steps.reset()
+        found = {fault: places for fault, ends in self.ends.items()
+                 if (places := [i for i, low, high in ends if numbers[i] < low or numbers[i] > high])}
+        if places := [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found.get(Fault.FAR, ())]:
+            found[Fault.JUMPED] = places
+        return found
+
+
+def _sample(channel: Channel, value: float) -> float:
+    """Sample of a pressure so far above a value, Pa, that it measures nothing."""
+    gain, offset, zero = channel.nominal
+    return offset + gain * ((1.0 + ROOM) * value - zero) + DEEPEST * channel.sensor.noise
+
+
+def _vacuum(channel: Channel) -> float:
+    """Sample below which there is no pressure, Pa."""
+    gain, offset, zero = channel.nominal
+    return offset - gain * zero - DEEPEST * channel.sensor.noise
+
+
+def _range(ends: tuple[float, float], noise: float) -> tuple[float, float]:
+    """Lowest and highest sample that says something: at the upper end every larger value reads the same."""
+    low, high = ends
+    return low - DEEPEST * noise, nextafter(high, -inf)
+
+
+def _reach(machine: Machine) -> list[tuple[int, float, float]]:
+    """Place of each channel of a position, and samples below and above which it cannot be one, SI."""
+    found = []
+    for coordinate, (low, high) in zip(machine.coordinates, machine.range.tolist()):
+        name = f'position/{coordinate}'
+        place = machine.channels.index(name) if name in machine.channels else None
+        if place is not None and not machine.all_channels[place].sensor.wraps:
+            room = ROOM * (high - low)
+            gain, offset, zero = machine.all_channels[place].nominal
+            ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
+            found.append((place, *ends))
+    return found
+
+
+SAMPLES = 20            # the last ones that are looked at
+LARGEST = 40e3          # Pa: the largest reading that can be one in kPa, of 40 MPa
+FAINT = 0.005           # of the stated noise: in kPa it is 0.001, in bar 0.00001
+MEDIAN = 0.6745 * sqrt(6.0)     # of the absolute second differences of white noise, in its standard deviations
+LOUD = 10.0             # times that limit, by which a sample must differ before the sensor is believed again
+
+
+class UnitCheck:
+    """Watches the pressures of one machine, by their samples."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._noise = {k: channel.sensor.noise for k, channel in enumerate(machine.all_channels)
+                       if channel.kind == 'pressure' and not channel.sensor.resolution}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the samples before."""
+        self._last: dict[int, deque[float]] = {place: deque([], SAMPLES) for place in self._noise}
+        self.found: tuple[int, ...] = ()
+
+    def take(self, samples: Sequence[float], read: Sequence[float]) -> None:
+        """Newest samples (channels,), SI, NaN where none was used, and all as they were ``read``."""
+        for place, noise in self._noise.items():
+            value = float(read[place]) if place in self.found else samples[place]
+            if abs(value) > LARGEST and place not in self.found:        # nearly always
+                self._last[place].clear()
+            elif value == value:
+                self._take(place, value, noise)
+
+    def _take(self, place: int, value: float, noise: float) -> None:
+        last, large = self._last[place], abs(value) > LARGEST
+        if place in self.found and (large or abs(value - last[-1]) > LOUD * FAINT * noise):
+            self.found = tuple(k for k in self.found if k != place)
+            last.clear()
+        if large:
+            return
+        last.append(value)
+        if len(last) == SAMPLES and place not in self.found and _faint(list(last), noise):
+            self.found = *self.found, place
+
+
+def _faint(values: list[float], noise: float) -> bool:
+    """Whether samples vary, but next to nothing: the second difference does not see a pressure that rises."""
+    bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
+    middle = median(bends)
+    return 0.0 < middle < FAINT * MEDIAN * noise
+
+
+NOISE = 8.0             # standard deviations of a sample
+
+
+class StepCheck:
+    """Watches the channels of the positions of one machine, at ``places``.
+
+    After each ``take``: ``back``, places of the channels that are believed again though nothing has jumped back, so
+    that their coordinates start again; ``cut``, whether all that is measured is elsewhere at once.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._positions = [(k, channel.name.partition('/')[2] in machine.cylinders, abs(channel.nominal[0]),
+                            NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
+                           if channel.kind == 'position' and not channel.sensor.wraps]
+        self.places = [k for k, *_ in self._positions]
+        self._finest = {k: FINEST * noise / NOISE for k, *_, noise in self._positions}
+        self._pressures = [(k, NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
+                           if channel.kind == 'pressure']
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the samples: another time, or another sensor."""
+        self.back: list[int] = []
+        self.cut = False
+        self._last: dict[int, tuple[float, float]] = {}     # time, s, and sample
+        self._pressed: list[float] = []                     # samples of the pressures
+        self._jumped: dict[int, float] = {}                 # how far, in all
+        self._leapt: dict[int, tuple[float, float]] = {}    # times, s, of the first and the last jump
+        self._first: dict[int, float] = {}                  # time of the first sample, s
+        self._repeats: dict[int, int] = {}                  # samples that are the same as the one before
+        self._step: dict[int, float] = {}                   # of quantised values; 0 of others
+        self._owner: dict[int, int] = {}                    # whose values a channel sends, of sensors exchanged
+
+    def limits(self, settings: ObserverSettings = ObserverSettings()) -> list[tuple[int, float, float]]:
+        """Place of each channel, how fast its samples change at most, SI/s, and what is noise, SI."""
+        return [(k, (settings.fastest_piston if piston else settings.fastest_joint) * gain, noise)
+                for k, piston, gain, noise in self._positions]
+
+    def take(self, t: float, samples: Sequence[float], settings: ObserverSettings = ObserverSettings(),
+             constant: Sequence[bool] = ()) -> list[int]:
+        """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s; ``constant``
+        (channels,): those found so before."""
+        self.back, self.cut = [], False
+        leaps: dict[int, tuple[float, float, float]] = {}       # before, after, m or rad; what is no jump
+        freed = []
+        for place, speed, noise in self.limits(settings):
+            sample = float(samples[place])
+            if not isfinite(sample):
+                continue
+            before, self._last[place] = self._last.get(place), (t, sample)
+            if before is None:
+                self._first[place] = t
+                continue
+            allowed, moved = speed * abs(t - before[0]) + noise, sample - before[1]
+            if abs(moved) > allowed:
+                leaps[place] = before[1], sample, allowed
+                if self._stuck(place) or constant and constant[place]:
+                    freed.append(place)
+            self._follow(place, moved)
+            if place in leaps or place in self._jumped:
+                far = self._jumped.get(place, 0.0) + (moved if place in leaps else 0.0)
+                self._jumped[place] = far if abs(far) > allowed else 0.0
+        pressures, self._pressed = self._pressed, [float(samples[k]) for k, _ in self._pressures]
+        if leaps:
+            for place in leaps:
+                self._leapt[place] = self._leapt.get(place, (t, t))[0], t
+            if self._all_at_once(len(leaps), pressures):
+                self.reset()
+                self.cut = True
+                return []
+            for place in [*freed, *self._returned(leaps)]:
+                if self._jumped[place]:
+                    self._believe(place)
+        for place, far in self._jumped.items():
+            if far and self._began_wrong(place, t, settings):
+                self._believe(place)
+        return [place for place, far in self._jumped.items() if far]
+
+    def _follow(self, place: int, moved: float) -> None:
+        """Whether a sample repeats the one before, and by which steps samples change."""
+        self._repeats[place] = 0 if moved else self._repeats.get(place, 0) + 1
+        if moved and self._step.get(place, nan):
+            self._step[place] = common_step(self._step.get(place, nan), abs(moved), self._finest[place])
+
+    def _stuck(self, place: int) -> bool:
+        """Whether a sensor with noise has repeated one value: where it goes on has nothing to do with where it was."""
+        return self._repeats.get(place, 0) >= FEWEST and self._step.get(place, nan) == 0.0
+
+    def _all_at_once(self, leaps: int, before: Sequence[float]) -> bool:
+        """Whether several positions, and with the pressures half of all that is measured, have changed too fast."""
+        changed = leaps + sum(abs(now - then) > noise for now, then, (_, noise) in zip(
+            self._pressed, before, self._pressures))
+        return leaps > 1 and 2 * changed >= len(self._positions) + len(self._pressures)
+
+    def _returned(self, leaps: dict[int, tuple[float, float, float]]) -> list[int]:
+        """Of sensors that exchange their values with each other, those that now send their own again."""
+        found = []
+        for i, (old, new, allowed) in leaps.items():
+            for k, (other_old, other_new, other_allowed) in leaps.items():
+                if k > i and abs(new - other_old) <= other_allowed and abs(other_new - old) <= allowed:
+                    self._owner[i], self._owner[k] = self._owner.get(k, k), self._owner.get(i, i)
+                    found += [place for place in (i, k) if self._owner[place] == place]
+        return found
+
+    def _began_wrong(self, place: int, t: float, settings: ObserverSettings) -> bool:
+        """Whether a sensor jumped while its first samples were being used to start, and has not for longer since."""
+        first, last = self._leapt[place]
+        began = last - self._first[place]
+        return first == last and began < settings.settle_time and t - last > max(began, settings.lost_after)
+
+    def _believe(self, place: int) -> None:
+        self._jumped[place] = 0.0
+        self._leapt.pop(place, None)
+        if place not in self.back:
+            self.back.append(place)
