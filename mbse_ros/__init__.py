@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from . import errors
     from .api.bags import read_bag, write_bag
     from .api.calibrate import calibrate
+    from .api.check_data import check_data
     from .api.estimate import estimate
     from .api.export_c import export_c
     from .api.inverse_dynamics import inverse_dynamics
     from .api.load import load
+    from .api.loads import loads
     from .api.observability import observability
     from .api.observer import Observer
     from .api.samples import Samples
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from .api.smooth import smooth
     from .api.tune import tune
 
-__all__ = ['Observer', 'Samples', 'calibrate', 'errors', 'estimate', 'export_c', 'inverse_dynamics', 'load',
-           'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth', 'tune', 'write_bag']
+__all__ = ['Observer', 'Samples', 'calibrate', 'check_data', 'errors', 'estimate', 'export_c', 'inverse_dynamics',
+           'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
 
 

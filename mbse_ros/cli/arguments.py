@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 T = TypeVar('T')
+OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model'}      # by the names of arguments, where they differ
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
 Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]
@@ -128,9 +129,10 @@ def called(verb: Callable[..., T], *arguments: object, **options: object) -> T:
     try:
         return verb(*arguments, **options)
     except SettingError as error:
-        if error.name not in signature(verb).parameters:
+        if error.name not in list(signature(verb).parameters)[1:]:
             raise
-        raise SettingError(f'--{error.name.replace("_", "-")}', error.value, error.expected) from None
+        name = OPTIONS.get(error.name, error.name.replace('_', '-'))
+        raise SettingError(f'--{name}', error.value, error.expected) from None
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:

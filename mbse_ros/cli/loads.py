@@ -4,26 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ..errors import SettingError
-from .arguments import (
-    Backend,
-    Every,
-    Json,
-    Namespace,
-    OfMachine,
-    Sources,
-    Valve,
-    machine_name,
-    refuse_options,
-    sources_of,
-)
+import mbse_ros as mbse
 
-if TYPE_CHECKING:
-    from ..offline.weigh_bags import WeighedBags
+from ..errors import SettingError
+from .arguments import Backend, Every, Json, Namespace, OfMachine, Sources, Valve, called, hand_over
 
 
 def loads(
@@ -62,51 +50,29 @@ def loads(
     Taken, carried, dropped, as the scale of the live graph counts them; intervals of totals take as common what is
     wrong in all loads alike.
     """
-    from ..machine import load_machine
-    from ..offline.bag import KINDS, parse_tuning
-    from ..offline.known_masses import check_known
-    from ..offline.weigh_bags import recorded_loads, weigh_bags
     from ..report.files import check_file, check_folder
     from ..scale.export import SUFFIXES
-    from ..scale.record_file import is_records
-    from ..scale.scale_file import scale_of
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
     check_folder(report, '--report')
-    if known is not None:
-        check_known(known)
-    bags = bags or []
-    if (records is None) == (not bags):
-        raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')
-    for bag in bags:
-        if is_records(bag):
-            raise SettingError('bags', str(bag), f'folders of bags; the records of a live scale: --records {bag}')
-    if records is not None:
-        refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
-                                'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace,
-                                'every': every or None})
-        if repair:
-            repair_records(records)
-        found = recorded_loads(records)
-        for line in found.warnings:
-            typer.echo(f'warning: {line}', err=True)
-        hand_over(found, output, json_, report, known, False)
-        if found.damaged and not repair:
-            raise typer.Exit(1)
-        return
-    if repair:
+    if repair and records is None:
         raise SettingError('--repair', True, '--records FILE with it')
-    if truck and len(truck) > len(bags):
-        raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
-    tuning = parse_tuning(words or [], KINDS)
-    described = load_machine(machine_name(machine, bags, namespace), valve)
-    found = weigh_bags(bags, described, tuning, scale_of(described, scale or ''),
-                       attachment or '', truck or [], namespace, backend, sources_of(sources), every)
-    for line in found.warnings:
-        typer.echo(f'warning: {line}', err=True)
-    for line in found.overloads:
-        typer.echo(f'overload: {line}', err=True)
-    hand_over(found, output, json_, report, known, len(bags) > 1)
+    found = called(mbse.loads, bags or [], machine, known=known, records=records, scale=scale, attachment=attachment,
+                   truck=truck or [], tuning=words or [], every=every, valve=valve, sources=sources,
+                   namespace=namespace, backend=backend)
+    if repair and records is not None:
+        repair_records(records)
+
+    def write() -> None:
+        for line in found.found.overloads:
+            typer.echo(f'overload: {line}', err=True)
+        if output is not None:
+            found.write(output)
+        if report is not None:
+            typer.echo(f'report: {found.report(report)}')
+    hand_over(found, json_, write=write)
+    if found.found.damaged and not repair:
+        raise typer.Exit(1)
 
 
 def repair_records(path: Path) -> None:
@@ -120,34 +86,3 @@ def repair_records(path: Path) -> None:
     if any(damage.number is None for damage in found.damages):
         gone += ' that is known of; there may have been more after the last one that is whole'
     typer.echo(f'{output}: {kept}, {gone}' if found.damages else f'{path}: {kept}, there is nothing to repair')
-
-
-def hand_over(found: WeighedBags, output: Path | None, json_file: Path | None, report: Path | None, known: str | None,
-              several: bool) -> None:
-    """Write what was asked for, and print; ``several`` bags have a column of their names."""
-    from ..offline.log_loads import CELLS
-    from ..report.files import write_json
-    from ..report.sections import print_table, wide_console
-    from ..scale.export import Equipment, write_loads
-    from ..scale.table import undone_loads
-    comparison = None
-    if known is not None:
-        from ..offline.known_masses import compared
-        from ..scale.comparison import compare
-        comparison = compare(compared(known, found))
-    if output is not None:
-        write_loads(found.records, output, Equipment(found.machine))
-    write_json(json_file, found.to_json() | ({} if comparison is None else {'comparison': comparison.values}))
-    if report is not None:
-        from ..offline.loads_report import loads_report
-        from ..report.writer import write_report
-        typer.echo(f'report: {write_report(loads_report(found, comparison), report)}')
-    undone = undone_loads(found.records)
-    rows = [[*([Path(load.bag).resolve().name] if several else []), *load.cells(undone, found.named_trucks)]
-            for load in found.loads]
-    if rows:
-        print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), *CELLS], rows)
-    for line in found.summary():
-        typer.echo(line)
-    for name, words in (comparison.facts if comparison is not None else {}).items():
-        typer.echo(f'{name}: {words}')

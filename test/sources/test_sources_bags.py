@@ -346,7 +346,7 @@ def test_from_python(rig_bag, short):
     np.testing.assert_allclose(samples['position/boom_joint'], [v['position/boom_joint'] for _, v in short], atol=1e-12)
     with pytest.raises(SettingError, match='for a machine'):
         mbse_ros.read_bag(rig_bag, 'four_bar', sources='zx200_opera')
-    with pytest.raises(SettingError, match='not arrays'):
+    with pytest.raises(SettingError, match='it is for a bag'):
         mbse_ros.estimate(samples, 'zx200_can', sources='zx200_opera')
 
 

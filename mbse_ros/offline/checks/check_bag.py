@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,18 +21,48 @@ from .plausibility import judged
 from .remedies import Finding
 from .time_rules import refused_stamps
 
+if TYPE_CHECKING:
+    from ...report.data import Table
+
 EMPTY = 0.5         # share of samples without a value, from which a sensor counts as silent
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Findings on a bag; what was ``unchecked``, with reasons; ``notes`` of the reader; how much was looked at."""
+    """Findings on a ``bag`` for a ``machine``; what was ``unchecked``, with reasons; ``notes`` of the reader; how much
+    was looked at."""
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...]
     notes: tuple[str, ...]
     samples: int
     seconds: float
+    bag: str = ''
+    machine: str = ''
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """None: what is odd is a finding."""
+        return ()
+
+    def tables(self) -> list[Table]:
+        """None."""
+        return []
+
+    def summary(self) -> list[str]:
+        """Findings, what was not looked at, and the sum of it."""
+        count, size = len(self.findings), f'{self.samples} samples, {self.seconds:.1f} s'
+        found = [finding.line for finding in self.findings]
+        found += [f'not checked: {reason}' for reason in self.unchecked]
+        return [*found, f'{count} finding{"s" * (count != 1)} in {size}' if count else
+                f'nothing wrong is seen in {size}']
+
+    def to_json(self, full: bool = False) -> dict[str, Any]:
+        """The same."""
+        return {'bag': self.bag, 'machine': self.machine, 'samples': self.samples, 'seconds': self.seconds,
+                'findings': [{'kind': item.kind, 'channels': list(item.channels), 'seen': item.seen,
+                              'remedy': item.remedy} for item in self.findings],
+                'unchecked': list(self.unchecked), 'notes': list(self.notes)}
 
 
 def check_bag(bag: Path, machine: Machine, namespace: str | None = None,

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``check_data``: what is wrong with the data of a bag, and how to fix it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import SettingError
+from ..machine import Machine
+from .load import Loadable, loaded, loaded_sources, recorded_name
+
+if TYPE_CHECKING:
+    from ..offline.checks.check_bag import Checked
+
+
+def check_data(bag: str | Path, machine: Loadable | None = None, *, valve: str | None = None,
+               sources: str | Path | None = None, namespace: str | None = None) -> Checked:
+    """Judge the samples of a bag as those of a machine, default the one that the bag names: units, signs, swapped
+    chambers, reversed positions, stamps, sensors that repeat a value.
+
+    The result: ``findings`` (``kind``, ``channels``, ``seen``, ``remedy``), what was ``unchecked``, ``notes``,
+    ``summary()``, ``to_json()``. Raises BagError, DescriptionError, SettingError.
+    """
+    from ..offline.checks.check_bag import check_bag  # here, as it takes its time to import
+    maps = loaded_sources(sources)
+    name = recorded_name([bag], namespace) if machine is None else machine
+    item = loaded(name, valve)
+    if not isinstance(item, Machine):
+        raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
+    named = str(name) if isinstance(name, (str, Path)) else item.name
+    return replace(check_bag(Path(bag), item, namespace, maps), bag=str(bag), machine=named)

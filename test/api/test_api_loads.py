@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``loads`` and ``check_data``: as by the command line; what a number of loads is as a result."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import mbse as command
+from cli_support import refused
+
+import mbse_ros as mbse
+from mbse_ros.errors import SettingError
+from mbse_ros.report.files import write_json
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    """A crane that lifts 80 kg, twice."""
+    run = mbse.simulate('patu655_lift', 30.0, payload=80.0, seed=2)
+    return mbse.write_bag(tmp_path_factory.mktemp('loads') / 'bag', run)
+
+
+def same_json(found, path, theirs):
+    write_json(path, found.to_json())
+    return json.loads(path.read_text()) == json.loads(theirs.read_text())
+
+
+def test_loads_as_by_the_command_line(bag, tmp_path):
+    found = mbse.loads(bag, known='80+-1 kg', tuning={'payload.min_speed': 0.02}, truck=['A'])
+    done = command('loads', bag, '--known', '80+-1 kg', '--set', 'payload.min_speed=0.02', '--truck', 'A', '--json',
+                   tmp_path / 'theirs.json', '-o', tmp_path / 'theirs.csv', '--report', tmp_path / 'report')
+    assert done.status == 0 and done.out.endswith('\n'.join(found.summary()) + '\n'), done
+    assert same_json(found, tmp_path / 'ours.json', tmp_path / 'theirs.json')
+    found.write(tmp_path / 'ours.csv')
+    assert (tmp_path / 'ours.csv').read_bytes() == (tmp_path / 'theirs.csv').read_bytes()
+    page = found.report(tmp_path / 'page')
+    assert page.read_bytes() == (tmp_path / 'report' / 'index.html').read_bytes()
+    (table,) = found.tables()
+    assert len(table.rows) == len(found.loads) == len(found.t) >= 1 and table.title in done.out
+    np.testing.assert_array_equal(found['mass'], [load.mass for load in found.loads])
+    assert found.units == {'mass': 'kg'} and found.lower[0] < 80.0 < found.upper[0]
+
+
+def test_what_is_wrong_with_a_bag_as_by_the_command_line(bag, tmp_path):
+    for words, options, machine in (((), {}, 'patu655_lift'), (('--machine', 'lut_simple_crane'),
+                                                               {'machine': 'lut_simple_crane'}, 'lut_simple_crane')):
+        found = mbse.check_data(bag, **options)
+        done = command('check-data', bag, *words, '--json', tmp_path / 'theirs.json')
+        assert done.status == bool(found.findings) and done.out.splitlines() == found.summary()
+        assert same_json(found, tmp_path / 'ours.json', tmp_path / 'theirs.json') and found.machine == machine
+    assert found.findings[0].remedy
+
+
+def test_a_mechanism_weighs_nothing(bag):
+    for verb in (mbse.loads, mbse.check_data):
+        with pytest.raises(SettingError, match="machine: got 'four_bar', expected a machine: this file has no cyl"):
+            verb(bag, 'four_bar')
+    assert refused('loads', bag, '--machine', 'four_bar').startswith("--machine: got 'four_bar', expected a machine")
+    assert refused('loads', bag, '--truck', 'A', '--truck', 'B').startswith("--truck: got 'B', expected one for each")
+    assert refused('loads', '--records', bag, '--set', 'scale.least_load=1').startswith("--set: got ['scale.least")
