@@ -37,7 +37,7 @@ from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
-LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
+GATED_AT_ONCE = 256         # steps between two looks at the gate, which may have to be run again
 JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
 JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
@@ -203,7 +203,7 @@ class HydraulicObserver:
         else:
             np.copyto(u[:, :m], values, where=plan.used)
         before = self.running.state[self._mean]
-        y, innovation, variance, rejected = self._gated(u, plan, rare)
+        y, innovation, variance, rejected = self._run(u, plan, rare)
         after = self.running.state
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
@@ -215,11 +215,11 @@ class HydraulicObserver:
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
                              self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else ())
 
-    def _gated(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
+    def _run(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
-        Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``. ``rare``
+        Where one is beyond it, the steps since the samples before it run again: see ``_rerun``. ``rare``
         (n, 1): whether commands are, in each step; None: in none.
         """
         m = len(self.channels)
@@ -231,7 +231,7 @@ class HydraulicObserver:
         ends = [len(u), *(int(k) for flags in (silent, rare) if flags is not None
                           for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)) + 1)]
         while done < len(u):
-            ahead = min(self._outside.steps or LOOKED_AHEAD, LOOKED_AHEAD)
+            ahead = min(self._outside.steps or GATED_AT_ONCE, GATED_AT_ONCE)
             stop = min(done + ahead, *(k for k in ends if k > done))
             if silent is not None:
                 self._close(silent[done])
@@ -241,7 +241,7 @@ class HydraulicObserver:
             self._use_balance(not self._outside.acts)
             if self._outside.acts:
                 start[self._mass_activity] = LARGEST_ACTIVITY
-            y, far = self._looked(start, u[done:stop])
+            y, far = self._gate(start, u[done:stop])
             if far is None and whole and stop - done == len(u):     # nearly always
                 self._outside.calm(stop, True, self._prepared)
                 return (y, y[:, self._innovation][plan.newest].copy(), y[:, self._spread][plan.newest].copy(),
@@ -260,7 +260,7 @@ class HydraulicObserver:
                     self._outside.calm(begin - done, True, self._prepared)
                 else:
                     self.running.state = start
-                y, beyond = self._jolted(u[begin:stop])
+                y, beyond = self._rerun(u[begin:stop])
                 self._outside.calm(stop - begin, False, self._prepared)
                 if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._prepared):
                     self.running.state = self.filter.opened(self.running.state, self.settings)
@@ -284,47 +284,47 @@ class HydraulicObserver:
             self.running.state[self._mass_activity] = LARGEST_ACTIVITY
         self._rare, self.running.tuning[self._pressure_psd] = rare, max(self.settings.pressure_psd, DENSITY * rare)
 
-    def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
-        """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
+    def _rerun(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
+        """Outputs of the steps up to samples that surprise, and innovations and variances of those rejected.
 
-        All is looked at as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
-        left out, until none is. A jolt may come from a force that the balance does not know, as of a load that drops:
-        so it is looked at without the balance, except for pressures that contradict it alone and for the first time. If
-        without those left out the machine is quiet, it was.
+        They run as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
+        rejected, until none is. A jolt may come from a force that the balance does not know, as of a load that drops:
+        so they run without the balance, except for pressures that contradict it alone and for the first time. If
+        without those rejected the machine is quiet, it was.
         """
         start, lively = self.running.state, self.running.state.copy()
         lively[self._activity] = LIVELIEST * self.settings.activity_range
-        y, refused, left = self._left_out(lively, u)
+        y, refused, left = self._reject(lively, u)
         if self.model.weighs:
             if self._outside.possible([channel for _, channel in refused]):
                 refused, left = {}, u
             lively = lively.copy()
             lively[self._mass_activity] = max(lively[self._mass_activity], JOLTED_MASS)
             self._use_balance(False)
-            y, more, left = self._left_out(lively, left)
+            y, more, left = self._reject(lively, left)
             self._use_balance(not self._outside.acts)
             refused |= more
         if refused:
             end = self.running.state
-            again, far = self._looked(start, left)
+            again, far = self._gate(start, left)
             y, self.running.state = (again, self.running.state) if far is None else (y, end)
         return y, refused
 
-    def _left_out(self, start: np.ndarray, u: np.ndarray
+    def _reject(self, start: np.ndarray, u: np.ndarray
                   ) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]], np.ndarray]:
         """Outputs of the steps without the samples beyond the gate, these samples, and what is left of ``u``."""
         left, refused = u.copy(), {}
-        y, far = self._looked(start, left)
+        y, far = self._gate(start, left)
         while far is not None:
             refused[far[:2]], left[far[:2]] = far[2:], nan
-            y, far = self._looked(start, left)
+            y, far = self._gate(start, left)
         return y, refused, left
 
     def _use_balance(self, used: bool) -> None:
         factor = JOLT if not used else 1.0 if self._open is None else np.where(self._open, 1.0, JOLT)
         self.running.tuning[self._balance] = self._force_psd * factor
 
-    def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
+    def _gate(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
         the gate in the first step that has one."""
         running = self.running
