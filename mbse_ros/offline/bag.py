@@ -29,7 +29,7 @@ from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .checks.findings import machine_lines
+from .checks.findings import machine_findings
 from .checks.log_verdict import log_verdict, stage_lines
 from .checks.no_segment import nothing
 from .estimate import Estimate
@@ -94,7 +94,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     found = _Passed(reader, machine, tuning, backend, states, processes, every, used, str(source.path))
     found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
-    other = machine_lines(frame_of(source, reader.namespace, topics), machine)
+    other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine)]
     if not found.tracker:
         raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
     return found.judged(other, warnings, read_truth(source, topics), reader.ages)

@@ -25,7 +25,7 @@ from ..scale.table import total_text, undone_loads
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .bag import frame_of
-from .checks.findings import machine_lines
+from .checks.findings import machine_findings
 from .checks.log_verdict import log_verdict, stage_lines
 from .checks.no_segment import nothing
 from .log_loads import LogLoads, WeighedLoad
@@ -180,7 +180,8 @@ class _Run:
                                  f'{max(held, key=lambda reason: held[reason])}')
         if tracker:
             judge()
-        other = machine_lines(frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)
+        other = [item.line for item in machine_findings(
+            frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)]
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
             *other, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used)))]
         if first is not None and self._last_ns is not None:

@@ -7,6 +7,7 @@ from cli_support import COMMAND, PISTON, POSITION, ROD, START_NS, TRUTH, lift, m
 
 from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.description.load import known_machines
 from mbse_ros.offline.bag import recorded_machine
 
 
@@ -43,6 +44,22 @@ def test_another_machine(tmp_path):
     silent = 'position/tilt, pressure/tilt_piston, pressure/tilt_rod, command/tilt_valve'
     assert f'{silent}: no sample in the bag' in done.out
     assert 'not checked: the balance of forces' in done.out
+
+
+def test_a_copy_of_a_file_under_another_name(tmp_path):
+    """The same machine by its numbers; with others both files are named, and how to go on with either."""
+    bag, text = recorded(tmp_path / 'bag'), known_machines()['patu655_lift'].read_text()
+    own = tmp_path / 'own.yaml'
+    own.write_text(text.replace('name: patu655_lift', 'name: own', 1))
+    for options in ((), ('--valve', 'unknown')):
+        done = mbse('check-data', bag, '--machine', own, *options)
+        assert done.status == 0, done.out
+    assert not any('recorded on' in line for line in mbse('estimate', bag, '--machine', own).warnings)
+    own.write_text(own.read_text().replace('limits: [0 kg, 1000 kg]', 'limits: [0 kg, 900 kg]'))
+    done = mbse('check-data', bag, '--machine', own)
+    assert done.status == 1 and f'estimated as own ({own})' in done.out and 'take --machine patu655_lift' in done.out
+    assert 'recorded on patu655_lift (config/machines/patu655_lift.yaml)' in mbse(
+        'estimate', bag, '--machine', own).warnings[0]
 
 
 def test_the_machine_that_a_bag_names(tmp_path):

@@ -22,7 +22,7 @@ from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
 from ..checks.channel_series import series_of
-from ..checks.findings import machine_lines
+from ..checks.findings import machine_findings
 from ..log_samples import LogSamples
 
 OPTION = '--payload'
@@ -79,7 +79,7 @@ def _read(machine: Machine, namespace: str | None, sources: SourceMap | None, ba
     samples = LogSamples.read(reader)
     frame = frame_of(source, reader.namespace, TopicMap(namespace=namespace))
     first = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc)
-    warnings = (*reader.warnings, *machine_lines(frame, machine))
+    warnings = (*reader.warnings, *(item.line for item in machine_findings(frame, machine)))
     return frame, Recording(name, series_of(samples), first.date().isoformat() if samples.count else '',
                             tuple(f'{name}: {line}' for line in warnings))
 

@@ -16,7 +16,7 @@ from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
 from ..log_samples import LogSamples
-from .findings import machine_lines
+from .findings import machine_findings
 from .plausibility import judged
 from .remedies import Finding
 from .time_rules import refused_stamps
@@ -72,8 +72,7 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
-    findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
-                for line in machine_lines(frame_of(source, reader.namespace, topics), machine)]
+    findings = machine_findings(frame_of(source, reader.namespace, topics), machine)
     silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in samples.names)
     if silent:
         remedy = 'record them under these names, or name the machine that it is (--machine)'

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
-from ...machine import Machine
+from ...description.load import known_machines, load_mechanism
+from ...machine import Machine, with_valves
 from ...monitor.clocks import Elapsed
 from ...monitor.faults import Fault
-from ...resources import share_directory
 from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.records import ObserverStatus, PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..track import FAR, Track
+from .remedies import Finding
 
 WORDS = {'before the start': 'came before every sensor and command had sent',
          'before a restart': 'were still waiting for another sensor when the estimate started again'}
@@ -112,12 +114,16 @@ def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int, he
     return lines
 
 
-def machine_lines(frame: str, machine: Machine) -> list[str]:
-    """A bag whose headers name another of the known machines."""
-    known = {path.stem for path in (share_directory() / 'config' / 'machines').glob('*.yaml')}
-    if frame == machine.name or frame not in known:
+def machine_findings(frame: str, machine: Machine) -> list[Finding]:
+    """A bag whose headers name another of the known machines, and how to go on; none where only the names differ."""
+    path, own = known_machines().get(frame), machine.description
+    if frame == machine.name or path is None:
         return []
-    return [f'the bag was recorded on {frame} (frame_id of its samples) and is estimated as {machine.name}']
+    known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
+    return [] if known == same else [Finding(
+        'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is estimated as '
+        f'{machine.name} ({own.file}), which has other numbers', f'take --machine {frame} if it was that one; else go '
+        'on: the next bags have the name of this file')]
 
 
 def _by_stamp(start_ns: int) -> Callable[[int], str]:
