@@ -15,15 +15,15 @@ from linkage_mutations import KEYS, LOADER, copy, dump, good_trees, mutate, rand
 from machine_mutations import machine_tree
 
 from mbse_ros.api.observability import _columns
-from mbse_ros.bags.sensor_series import read_sensors
 from mbse_ros.bags.table import import_table
 from mbse_ros.description.explain import explain
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.forces.motion_table import oddities, read_motion_table, row_motion
-from mbse_ros.dynamics.model import Model
+from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import Machine
 from mbse_ros.machine.reach import reach_of
+from mbse_ros.offline.sensor_table import read_sensors
 
 from .kind import Case, Kind, refused
 from .raw import NUMBERS, WORDS, mutate_bytes, mutate_text
@@ -135,7 +135,7 @@ class Table(Kind):
         """Import it, and read it as a mechanism's samples; or as motion and trajectory."""
         path, found = self.folder / 't.csv', []
         reads = [lambda: import_table(path, self.folder / 'map.yaml', self.folder / 'bag'),
-                 lambda: read_sensors(path, load_mechanism('five_bar'), ['encoder_1'])]
+                 lambda: read_sensors(path, load_model('five_bar', backend='vm'), ['encoder_1'])]
         if 'm.csv' in case:
             path = self.folder / 'm.csv'
             reads = [lambda: _columns(path), lambda: _moved(path)]

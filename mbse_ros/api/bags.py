@@ -11,15 +11,15 @@ import numpy as np
 
 from ..bags.channels import UNITS
 from ..bags.messages import header
-from ..bags.sensor_series import read_sensors
 from ..bags.sensor_topics import FLOAT64, Sources
 from ..bags.topics import JOINT_STATE
 from ..bags.writer import BagWriter, write_frame
 from ..dynamics.model import Model
-from ..errors import SettingError, refuse_options
+from ..errors import SettingError
 from ..estimators.filters.parts.problem import problem
 from ..machine import Machine
 from ..offline.linkage import TRUTH
+from ..offline.sensor_table import read_sensors
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .estimate import stage_rows
@@ -38,15 +38,14 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
 
     ``machine``: name, path, or what ``load`` gave. Of a machine the times are those of the bag, as many as there are
     different ones; of a mechanism even ones. t = 0 is the first sample. Channels that the bag does not have are NaN, of
-    a mechanism an error. ``sources``: of a machine, the map of a bag of other people's messages (docs/sources.md), a
-    path or a name. Raises BagError, SampleError, DescriptionError.
+    a mechanism an error. ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name.
+    Raises BagError, SampleError, DescriptionError.
     """
     item = loaded(machine)
     if isinstance(item, Machine):
         return read_machine(Path(path), item, namespace, loaded_sources(sources))
-    refuse_options('a machine', {'sources': sources})
     chosen = tuple(item.description.mechanical_sensors if sensors is None else sensors)
-    return read_mechanism(Path(path), item, chosen)
+    return read_mechanism(Path(path), item, chosen, namespace, loaded_sources(sources))
 
 
 def write_bag(path: str | Path, samples: Written, machine: Loadable | None = None, *, storage: str = 'mcap',
@@ -71,10 +70,11 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     return write_mechanism(path, found, item, storage, namespace)
 
 
-def read_mechanism(path: Path, model: Model, sensors: tuple[str, ...]) -> Samples:
-    """On an even grid; raises BagError, SampleError."""
+def read_mechanism(path: Path, model: Model, sensors: tuple[str, ...], namespace: str | None = None,
+                   sources: SourceMap | None = None) -> Samples:
+    """On an even grid; raises BagError, SampleError, DescriptionError."""
     channels = problem(model, sensors).channels
-    table = read_sensors(path, model.description, channels, model.inputs)
+    table = read_sensors(path, model, channels, None, namespace, sources)
     inputs = np.vstack([table.inputs[:1], table.inputs[:-1]])       # over the step before each time
     names = (*channels, *(f'input/{name}' for name in model.inputs))
     return Samples(table.t, names, np.hstack([table.values, inputs]), channel_units(model, names))

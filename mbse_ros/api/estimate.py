@@ -37,12 +37,13 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
     by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
     ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``. ``namespace`` of the topics, where a
-    bag has several; ``output``: a new bag for the estimates.
+    bag has several; ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name;
+    ``output``: a new bag for the estimates.
 
     Of a mechanism: ``estimator``, ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
-    machine: ``valve``, the kind of all its valves; ``sources``: the map of a bag of other people's messages
-    (docs/sources.md), a path or a name; ``every``: a result each so many s, see ``offline.bag.estimate_bag``; without
-    ``full`` the state over time is not kept, and only the words and the JSON of the result are there.
+    machine: ``valve``, the kind of all its valves; ``every``: a result each so many s, see
+    ``offline.bag.estimate_bag``; without ``full`` the state over time is not kept, and only the words and the JSON of
+    the result are there.
 
     Times of the result are those of the arrays; of a bag seconds from its first sample, of a machine from where all its
     sensors have begun. Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be
@@ -52,9 +53,9 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
         return of_machine(log, item, found, namespace, backend, sources, every, output, full)
-    refuse_options('a machine', {'every': every or None, 'sources': sources})
+    refuse_options('a machine', {'every': every or None})
     found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]
-    return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output)
+    return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output, sources)
 
 
 def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,
@@ -84,21 +85,24 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
 
 
 def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
-                 namespace: str | None, backend: str, output: str | Path | None = None) -> MotionEstimate:
+                 namespace: str | None, backend: str, output: str | Path | None = None,
+                 sources: str | Path | None = None) -> MotionEstimate:
     """Of a mechanism."""
-    found = linkage_log(log, model, tuning, sensors, step, namespace, backend)
+    found = linkage_log(log, model, tuning, sensors, step, namespace, backend, sources)
     if output is not None:
         found.write_bag(Path(output))
     return motion_of_log(found, first_time(log, found))
 
 
 def linkage_log(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
-                namespace: str | None, backend: str) -> LinkageLog:
+                namespace: str | None, backend: str, sources: str | Path | None = None) -> LinkageLog:
     """The log of a mechanism through the stage."""
     from ..offline.linkage import estimate_linkage_bag, estimate_linkage_samples, linkage_settings
     settings = linkage_settings(tuning)
     if isinstance(log, (str, Path)):
-        return estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend)
+        return estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
+                                    loaded_sources(sources))
+    refuse_options('a bag', {'sources': sources})
     samples = as_samples(log)
     rows = stage_rows(samples)
     return estimate_linkage_samples(rows, model, settings, sensors or _owners(samples, model), step, backend)

@@ -110,12 +110,11 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
                                sources)
         return SmoothedMachine(of_filter.t, smooth_estimate(of_filter.estimate, lag, settings), of_filter)
-    refuse_options('a machine', {'sources': sources})
     from ..offline.linkage import linkage_settings
     from ..offline.smooth_linkage import check_filter, smooth_linkage_log
     chosen = linkage_settings(found)
     check_filter(chosen)
-    filtered = linkage_log(log, item, found, sensors or (), step, namespace, backend)
+    filtered = linkage_log(log, item, found, sensors or (), step, namespace, backend, sources)
     of_bag = str(log) if isinstance(log, (str, Path)) else 'samples'
     smoothed = smooth_linkage_log(filtered, chosen, lag, backend, of_bag)
     return _of_smoothed(smoothed, motion_of_log(filtered, first_time(log, filtered)))

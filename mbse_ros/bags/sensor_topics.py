@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the samples of a mechanism's sensors come from: topics, fields and the channels they feed. ROS-free.
+"""Which of the package's topics have the samples of a mechanism's sensors: topics, fields and channels. ROS-free.
 
 ``sensors/joint_states`` (JointState): by the name of a sensor, or of the coordinate that it measures; ``position``
 feeds encoders, inclinometers, distances, ``velocity`` rates and gyros, ``effort`` forces.
@@ -64,24 +64,6 @@ class Sources:
         """Topics and their types."""
         return {**({JOINTS: JOINT_STATE} if self.joints else {}), **dict.fromkeys(self.imus, IMU),
                 **dict.fromkeys(self.values, FLOAT64), **({INPUTS: JOINT_STATE} if self.inputs else {})}
-
-    def samples(self, topic: str, message: Any) -> dict[str, float]:
-        """Samples by channel in a message of a topic; ValueError where a field has another length than ``name``."""
-        if topic in self.values:
-            return {self.values[topic]: float(message.data)}
-        if topic in self.imus:
-            field, places = self.imus[topic]
-            return {channel: float(getattr(getattr(message, field), component)) for component, channel in places}
-        effort = {('effort', name): channel for name, channel in self.inputs.items()}
-        channels = self.joints if topic == JOINTS else effort
-        samples: dict[str, float] = {}
-        for field in {field for field, _ in channels}:
-            values = getattr(message, field)
-            if len(values) != len(message.name) and (len(values) or topic == INPUTS):
-                raise ValueError(f'{field} has {len(values)} values for {len(message.name)} names')
-            samples |= {channels[field, name]: float(value) for name, value in zip(message.name, values)
-                        if (field, name) in channels}
-        return samples
 
     def spread(self, samples: Mapping[str, float]) -> dict[str, dict[str, Any]]:
         """Messages by topic as nested mappings, without headers, that carry these samples: the way back."""

@@ -47,8 +47,8 @@ OfMachine = Annotated[str | None, typer.Option(
     '--machine', help='Name of a file in config/machines, or a path to a .yaml file. [the one that the bag names, else '
                       'patu655_lift]')]
 Sources = Annotated[str | None, typer.Option(
-    help="Machine: which topics and fields its channels are, a .yaml file or a name of config/sources; none: the "
-         "package's own topics. [the section of the machine's file, else our own topics]")]
+    '--sources', help="Which topics and fields the channels are, a .yaml file or a name of config/sources; none: the "
+                      "package's own topics. [the section of the machine's or mechanism's file, else our own topics]")]
 
 
 def sources_of(name: str | None) -> SourceMap | None:

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SettingError
-from .arguments import Backend, Json, check_sensors, names_of
+from .arguments import Backend, Json, Namespace, Sources, check_sensors, names_of, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ..dynamics.model import Model
     from ..estimators.filters.analysis.tuning import Log, Quality, TuningResult
     from ..estimators.filters.observer import LinkageObserver
+    from ..sources.map import SourceMap
 
 STEP = 5e-3     # s, of a simulated log
 
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """What to tune on; ``sources``: one mechanism, for simulated logs, or bags and tables of ``mechanism``."""
+    """What to tune on; ``sources``: one mechanism, for simulated logs, or bags and tables of ``mechanism``;
+    ``namespace`` and ``maps``: where the bags have its channels."""
 
     sources: Sequence[str]
     estimator: str
@@ -34,6 +36,8 @@ class TuningRequest:
     duration: float = 10.0
     skip: float = 2.0
     dt: float | None = None
+    namespace: str | None = None
+    maps: SourceMap | None = None
 
 
 def tune(
@@ -47,13 +51,16 @@ def tune(
         skip: Annotated[float, typer.Option(min=0, help='Start of each log that does not count, s.')] = 2.0,
         dt: Annotated[float | None, typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
         json_: Json = None,
+        map_: Sources = None,
+        namespace: Namespace = None,
         backend: Backend = 'auto') -> None:
     """Find process noises of a filter by maximum likelihood.
 
     Shows NIS and whiteness of the innovations before and after. One search, in one process: its steps follow each
     other.
     """
-    tune_command(TuningRequest(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)
+    tune_command(TuningRequest(sources, estimator, sensors, mechanism, seeds, duration, skip, dt, namespace,
+                               sources_of(map_)), json_, backend)
 
 
 def tune_command(request: TuningRequest, json_file: Path | None, backend: str = 'auto') -> None:
@@ -67,6 +74,9 @@ def tune_command(request: TuningRequest, json_file: Path | None, backend: str = 
         raise SettingError('--duration', request.duration, f'seconds, more than {STEP * 10:g} and up to 1000')
     chosen = names_of(request.sensors, '--sensors', 1)
     mechanism = request.mechanism if recorded(request) else None
+    if mechanism is None:
+        refuse_options('bags, with --mechanism', {'namespace': request.namespace,
+                                                  'sources': request.maps and request.maps.file})
     check_sensors(load_mechanism(request.sources[0] if mechanism is None else mechanism), chosen)
     observer, logs = _simulated(request, chosen, backend) if mechanism is None else (
         _recorded(request, mechanism, chosen, backend))
@@ -112,15 +122,18 @@ def _simulated(request: TuningRequest, chosen: list[str], backend: str) -> tuple
 def _recorded(request: TuningRequest, mechanism: str, chosen: list[str], backend: str
               ) -> tuple[LinkageObserver, list[Log]]:
     """Logs out of files; the filter starts where the mechanism's file says."""
-    from ..bags.sensor_series import read_sensors
     from ..dynamics.model import load_model
     from ..estimators.filters.analysis.tuning import Log
     from ..estimators.filters.defaults import default_stddev
+    from ..offline.sensor_table import read_sensors
     model = load_model(mechanism, backend=backend)
     observer = _observer(model, request, chosen, backend)
     stddev, start, logs = default_stddev(observer.filter, model.description.name), model.start, []
     for source in request.sources:
-        table = read_sensors(Path(source), model.description, observer.problem.channels, model.inputs, request.dt)
+        table = read_sensors(Path(source), model, observer.problem.channels, request.dt, request.namespace,
+                             request.maps)
+        for warning in table.warnings:
+            typer.echo(f'warning: {source}: {warning}', err=True)
         logs.append(Log(table.t + table.t[1], table.values, start.q, start.qd, stddev, table.inputs))
     return observer, logs
 

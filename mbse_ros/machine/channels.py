@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels of a machine: one name for each number that a sensor gives, the same in bags, topics and estimates.
+"""Channels of a machine or a mechanism: one name for each number that a sensor gives, the same in bags, topics, maps of
+sources and, of machines, estimates.
 
 ``position/<coordinate>`` of strokes and encoders, ``position/<sensor>`` of inclinometers and distances,
 ``position/base_roll`` and ``base_pitch``; ``velocity/<coordinate>`` of rates; ``gyro/<sensor>`` and
 ``accelerometer/<sensor>``, with ``.x``, ``.y``, ``.z`` where there are several; ``pressure/<volume or supply>``.
+Of mechanisms alone ``effort/<sensor>`` of forces, ``value/<sensor>.x`` of positions and velocities of points.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ ATMOSPHERE = 101_325.0      # Pa: a gauge measures from here
 ORDER = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
 _KIND = {'encoder': 'position', 'inclinometer': 'position', 'distance': 'position', 'inclination': 'position',
          'rate': 'velocity', 'gyro': 'gyro', 'accelerometer': 'accelerometer', 'pressure': 'pressure'}
+_OF_MECHANISMS = {'force': 'effort', 'position': 'value', 'velocity': 'value'}
 
 
 @dataclass(frozen=True)
 class Channel:
-    """``index``: which of the values of ``sensor`` it is."""
+    """``index``: which of the values of ``sensor`` it is; ``output``: its name among the outputs of the mechanism."""
 
     name: str
     sensor: Sensor
-    index: int = 0
+    index: int
+    output: str
 
     @property
     def kind(self) -> str:
@@ -42,7 +46,11 @@ class Channel:
 
 def machine_channels(machine: MechanismDescription) -> tuple[Channel, ...]:
     """Channels of all sensors, by kind, then in the file's order; raises DescriptionError."""
-    found = [channel for sensor in machine.sensors.values() for channel in _channels(machine, sensor)]
+    for sensor in machine.sensors.values():
+        if sensor.kind not in _KIND:
+            raise DescriptionError(machine.file, f'sensors.{sensor.name}.kind', sensor.kind,
+                                   'a sensor of a machine: stroke, ' + ', '.join(_KIND))
+    found = [channel for sensor in machine.sensors.values() for channel in _channels(machine, sensor, _owner(sensor))]
     names = [channel.name for channel in found]
     for channel in found:
         if names.count(channel.name) > 1:
@@ -51,12 +59,27 @@ def machine_channels(machine: MechanismDescription) -> tuple[Channel, ...]:
     return tuple(sorted(found, key=lambda channel: ORDER.index(channel.kind)))
 
 
-def _channels(machine: MechanismDescription, sensor: Sensor) -> list[Channel]:
-    if sensor.kind not in _KIND:
-        raise DescriptionError(machine.file, f'sensors.{sensor.name}.kind', sensor.kind,
-                               'a sensor of a machine: stroke, ' + ', '.join(_KIND))
-    owner = sensor.volume or sensor.coordinate or (f'base_{sensor.axis}' if sensor.axis else sensor.name)
-    name = f'{_KIND[sensor.kind]}/{owner}'
-    size = (len(sensor.axes) if sensor.kind == 'accelerometer'
-            else 3 if sensor.kind == 'gyro' and machine.dimension == 3 else 1)
-    return [Channel(name if size == 1 else f'{name}.{"xyz"[k]}', sensor, k) for k in range(size)]
+def sensor_channels(mechanism: MechanismDescription) -> tuple[Channel, ...]:
+    """Channels of all sensors of a machine or a mechanism, in the file's order; of several sensors of one coordinate
+    the first has its name, the others have their own."""
+    found: dict[str, Channel] = {}
+    for sensor in mechanism.sensors.values():
+        channels = _channels(mechanism, sensor, _owner(sensor))
+        if any(channel.name in found for channel in channels):
+            channels = _channels(mechanism, sensor, sensor.name)
+        found |= {channel.name: channel for channel in channels}
+    return tuple(found.values())
+
+
+def _owner(sensor: Sensor) -> str:
+    """What a channel is named after."""
+    return sensor.volume or sensor.coordinate or (f'base_{sensor.axis}' if sensor.axis else sensor.name)
+
+
+def _channels(mechanism: MechanismDescription, sensor: Sensor, owner: str) -> list[Channel]:
+    name = f'{(_KIND | _OF_MECHANISMS)[sensor.kind]}/{owner}'
+    size = (len(sensor.axes) if sensor.kind == 'accelerometer' else mechanism.dimension
+            if sensor.kind in ('position', 'velocity') else 3 if sensor.kind == 'gyro' and mechanism.dimension == 3
+            else 1)
+    axes = [''] if size == 1 else [f'.{"xyz"[k]}' for k in range(size)]
+    return [Channel(name + axis, sensor, k, sensor.name + axis) for k, axis in enumerate(axes)]

@@ -22,7 +22,7 @@ from ..estimators.linkage_settings import LinkageSettings
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
-from .base.mechanism_node import MechanismNode
+from .base.mechanism_node import MechanismNode, sooner
 from .base.node_settings import LinkageNodeSettings
 from .base.qos import deep_input
 from .messages.bounding_box import LETTER, LINE, Outline, mechanism_box, or_by_size
@@ -80,7 +80,7 @@ class LinkageNode(MechanismNode):
 
     def tick(self) -> float | None:
         """Draw the age of the estimate where none comes any longer."""
-        return self._canvas.look() if self.active else None
+        return sooner(super().tick(), self._canvas.look() if self.active else None)
 
     def on_truth(self, message: JointState) -> None:
         """True coordinates of a simulated mechanism: drawn as a ghost only, with the estimate of their instant."""

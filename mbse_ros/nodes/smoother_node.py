@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ..dynamics.model import Model
 from ..streams.linkage.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
-from .base.mechanism_node import MechanismNode
+from .base.mechanism_node import MechanismNode, sooner
 from .base.node_settings import SmootherNodeSettings
 from .base.run import STOP
 
@@ -39,6 +39,9 @@ class SmootherNode(MechanismNode):
 
     def tick(self) -> float | None:
         """Solve what is due; seconds until the next time."""
+        return sooner(super().tick(), self._solved())
+
+    def _solved(self) -> float | None:
         if not self.active or self._heard is None:
             return None
         now, busy, self._busy = time.monotonic(), self._busy, False

@@ -15,20 +15,19 @@ import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
 from ..bags.messages import header, linkage_message, stamp_of
-from ..bags.sensor_series import Samples, sensor_messages
-from ..bags.sensor_topics import JOINTS, Sources
-from ..bags.topics import TopicMap, one_namespace
 from ..bags.writer import BagWriter
 from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
 from ..report.text import cost, cost_line
+from ..sources.map import SourceMap
+from ..sources.reader import mechanism_reader
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 from .bag import parse_tuning
 
 TRUTH = 'truth/joint_states'
-OF_MACHINES = {JOINTS: TopicMap().position}      # of what `mbse import` and a machine's bags have, by coordinates, too
 USUAL_STEP = 0.005      # s, where the samples do not give one
+Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
 
 
 @dataclass(frozen=True)
@@ -112,26 +111,28 @@ def linkage_settings(words: Sequence[str]) -> LinkageSettings:
 
 
 def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
-                         step: float | None = None, namespace: str | None = None,
-                         backend: str = 'auto') -> LinkageLog:
+                         step: float | None = None, namespace: str | None = None, backend: str = 'auto',
+                         sources: SourceMap | None = None) -> LinkageLog:
     """Run a bag's samples, in the order of the bag, through the stage; step: default the fastest sensor's period.
 
-    Raises BagError when nothing can be estimated, SettingError.
+    ``sources``: map of messages of other packages (docs/sources.md); None: the section of the mechanism's file, if the
+    bag has one of its topics, else the package's own topics. Raises BagError when nothing can be estimated,
+    SettingError, DescriptionError (map).
     """
     source = open_bag(bag)
     probe = LinkageStage(model, settings, sensors, step or USUAL_STEP, backend)
-    sources = Sources(model.description, probe.channels, model.inputs)
-    spaces = {topic[:-len(name) - 1] for name in (*sources.topics, *OF_MACHINES.values()) for topic in source.topics
-              if topic.endswith('/' + name)}
-    space = one_namespace(namespace, spaces, str(source.path))
-    samples, warnings = read_samples(source, sources, space)
+    reader = mechanism_reader(source, model, probe.channels, namespace, sources)
+    samples = list(reader.instants())
+    warnings = reader.warnings
     if not samples:
-        raise BagError(str(source.path), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
+        raise BagError(str(source.path), '; '.join(['nothing to estimate: no samples on ' + ', '.join(reader.topics),
+                                                    *warnings]))
     stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
     estimates, seconds = through(stage, samples)
     if not estimates:
-        raise BagError(str(source.path), 'nothing to estimate: no sample of ' + ', '.join(stage.channels))
-    return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), samples,
+        raise BagError(str(source.path), '; '.join(['nothing to estimate: no sample of ' + ', '.join(stage.channels),
+                                                    *warnings]))
+    return LinkageLog(model, stage, estimates, _truth(source, model, reader.namespace, estimates), samples,
                       (*warnings, *oddities(stage, estimates)), seconds)
 
 
@@ -161,19 +162,6 @@ def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[
     return [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()] + [
         f'{count} of {len(estimates)} instants {name}' for name, count in
         Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
-
-
-def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
-    """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
-    names = {f'{space}/{name}': name for name in sources.topics}
-    for name, other in OF_MACHINES.items():
-        if name in sources.topics and f'{space}/{name}' not in source.topics and f'{space}/{other}' in source.topics:
-            names[f'{space}/{other}'] = names.pop(f'{space}/{name}')
-    warnings = [f'{topic}: not in the bag' for topic in names if topic not in source.topics]
-    unreadable: Counter[str] = Counter()
-    found = list(sensor_messages(source, sources, names,
-                                 lambda raw, error: unreadable.update([f'{raw.topic}: {error}'])))
-    return found, warnings + [f'{count} unreadable: {text}' for text, count in unreadable.most_common(5)]
 
 
 def _period(samples: Samples) -> float:

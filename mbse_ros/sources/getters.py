@@ -130,7 +130,19 @@ def _element(field: str, selection: Selection, kind: FieldType, holder: dict[str
         _check_key(selection.key, fields(kind.base), kind.base, fields, False)
         return _named(array, array, attrgetter(key), selection.names, what)
     _check_key(selection.key, holder, 'the message that holds it', fields, True)
-    return _named(array, *_labels(selection.key, holder, fields), selection.names, what)
+    get = _named(array, *_labels(selection.key, holder, fields), selection.names, what)
+    return get if len(selection.key) > 1 else _as_long(array, attrgetter(key), get, field, key)
+
+
+def _as_long(array: Get, labels: Get, get: Get, field: str, key: str) -> Get:
+    """The same where an array is as long as that of the names beside it, or empty: of another it is not known which
+    value is whose."""
+    def checked(message: Any) -> Any:
+        values, names = len(array(message)), len(labels(message))
+        if values != names and values:
+            raise ValueError(f'{values} values in {field} for {names} in {key}')
+        return get(message)
+    return checked
 
 
 def _named(array: Get, labelled: Get, label: Get, wanted: Sequence[str], what: str) -> Get:

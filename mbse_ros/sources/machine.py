@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map for one machine: only channels it has, in units it has, and what the map leaves to the package's own topics."""
+"""A map for one machine or mechanism: only channels it has, in units it has; and what the map leaves to the package's
+own topics, of a mechanism as sources, too."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..description.coordinate_units import measured_unit
+from ..bags.sensor_topics import FLOAT64, INPUTS, JOINTS, Sources
+from ..bags.topics import IMU, JOINT_STATE, TopicMap
+from ..description.coordinate_units import input_unit, measured_unit
+from ..description.model import MechanismDescription
+from ..dynamics.model import Model
 from ..errors import DescriptionError
 from ..machine import Machine
-from .map import SourceMap, sources_of_section
+from ..machine.channels import sensor_channels
+from .map import ARRIVAL, HEADER_STAMP, ChannelSource, FilePlace, SourceMap, sources_of_section
+from .path import PathStep, Selection, parse_path
 from .proposals.words import near
 
+OWN = "this package's topics"       # as the file of a source
 
-def section_of(machine: Machine) -> SourceMap | None:
-    """The map in the section `sources` of the machine's own file; None without one. Raises DescriptionError."""
-    entry = machine.description.sources
+
+def section_of(item: Machine | Model) -> SourceMap | None:
+    """The map in the section `sources` of its own file; None without one. Raises DescriptionError."""
+    entry = item.description.sources
     return None if entry is None else sources_of_section(entry)
 
 
@@ -24,22 +34,46 @@ def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
 
     Raises DescriptionError for another channel that the machine has not, or one in a unit that is not the machine's.
     """
-    units = {channel.name: measured_unit(machine.description, channel.sensor.name) for channel in machine.all_channels}
-    units |= {f'command/{valve}': 'V' for valve in machine.valves}
-    wanted = {*machine.channels, *machine.commands}
+    wanted = {name: name for name in (*machine.channels, *machine.commands)}
+    return _fitted(sources, machine.description, wanted)
+
+
+def for_mechanism(sources: SourceMap, model: Model, channels: Collection[str]) -> SourceMap:
+    """The same of the ``channels`` of a mechanism's sensors, and of its inputs, under the names of its stage; what the
+    file has besides, pressures and commands, is ignored. Raises as `for_machine`."""
+    wanted = {channel.name: channel.output for channel in sensor_channels(model.description)
+              if channel.output in channels}
+    return _fitted(sources, model.description, wanted | {f'input/{name}': f'input/{name}' for name in model.inputs},
+                   model.inputs)
+
+
+def _fitted(sources: SourceMap, description: MechanismDescription, wanted: Mapping[str, str],
+            inputs: Sequence[str] = ()) -> SourceMap:
+    """Of a map the channels that are ``wanted``, by their names there."""
+    sensors = {channel.name: channel.sensor for channel in sensor_channels(description)}
+    units = {name: measured_unit(description, sensor.name) for name, sensor in sensors.items()}
+    units |= {f'command/{valve}': 'V' for valve in (description.hydraulics.valves if description.hydraulics else ())}
+    units |= {f'input/{name}': input_unit(description, name) for name in inputs}
     for name, ways in sources.channels.items():
         for way in ways:
             if name not in units and not way.optional:
-                raise DescriptionError(way.place.file, way.place.key, name, f'a channel of {machine.name}: '
+                raise DescriptionError(way.place.file, way.place.key, name, f'a channel of {description.name}: '
                                        + ', '.join(units) + near(name, units)
                                        + '; `optional: true` ignores one that a machine lacks')
-            if name in units and way.unit != units[name]:
+            if name in units and way.unit.replace('*', ' ') not in units[name].split(' or '):
                 raise way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} of '
-                                      f'{machine.name} is in')
-    noises = {channel.name: channel.sensor.noise for channel in machine.all_channels}
+                                      f'{description.name} is in')
+    noises = {name: sensor.noise for name, sensor in sensors.items()}
     return replace(sources, channels={
-        name: tuple(replace(way, noise=noises.get(name, 0.0)) for way in ways)
+        wanted[name]: tuple(replace(way, channel=wanted[name], noise=noises.get(name, 0.0)) for way in ways)
         for name, ways in sources.channels.items() if name in wanted})
+
+
+def unused_variances(sources: SourceMap) -> list[str]:
+    """What is said of a map with variances for a mechanism: a line, or none."""
+    names = dict.fromkeys(source.channel for source in sources.sources if source.variance)
+    return [f'{", ".join(names)}: `variance` of the map only leaves samples out; filters of a mechanism take the noise '
+            'of its file'] if names else []
 
 
 def left_over(sources: SourceMap, machine: Machine) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -47,3 +81,36 @@ def left_over(sources: SourceMap, machine: Machine) -> tuple[tuple[str, ...], tu
     return (tuple(name for name in machine.channels if name not in sources.channels),
             tuple(name for name in machine.commands if name not in sources.channels))
 
+
+def own_sources(sources: SourceMap, model: Model, channels: Collection[str], unstamped: Collection[str] = ()
+                ) -> list[ChannelSource]:
+    """Where the package's own topics have what the map (of `for_mechanism`) leaves of the ``channels`` and inputs of a
+    mechanism; each of these counts. ``unstamped``: sensors that come as Float64. Raises SettingError.
+
+    Joints are also on the topic of a machine, by the names of its coordinates.
+    """
+    left = [channel for channel in channels if channel not in sources.channels]
+    mapped = {channel.partition('.')[0] for channel in channels if channel not in left}
+    inputs = [name for name in model.inputs if f'input/{name}' not in sources.channels]
+    topics = Sources(model.description, left, inputs, [name for name in unstamped if name not in mapped])
+    found: list[ChannelSource] = []
+    names: dict[tuple[str, str], list[str]] = {}
+    for (field, name), channel in topics.joints.items():
+        names.setdefault((field, channel), []).append(name)
+    for (field, channel), own in names.items():
+        of_machine = model.description.sensors[channel].kind not in ('gyro', 'force')
+        found += [_own(channel, topic, JOINT_STATE, _of_joint(field, own))
+                  for topic in (JOINTS, TopicMap().position)[:1 + of_machine]]
+    for topic, (field, places) in topics.imus.items():
+        found += [_own(channel, topic, IMU, (PathStep(field), PathStep(axis))) for axis, channel in places]
+    found += [_own(channel, topic, FLOAT64, parse_path('data'), ARRIVAL) for topic, channel in topics.values.items()]
+    return found + [_own(channel, INPUTS, JOINT_STATE, _of_joint('effort', [name]))
+                    for name, channel in topics.inputs.items()]
+
+
+def _of_joint(field: str, names: Sequence[str]) -> tuple[PathStep, ...]:
+    return (PathStep(field, Selection(None, ('name',), tuple(names))),)
+
+
+def _own(channel: str, topic: str, kind: str, path: tuple[PathStep, ...], stamp: str = HEADER_STAMP) -> ChannelSource:
+    return ChannelSource(channel, topic, path, 1.0, 0.0, '', FilePlace(OWN, channel), stamp, type=kind, own=True)

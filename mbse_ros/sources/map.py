@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ..bags.channels import COMMANDS, SENSORS, UNITS, examples, parse_channel
+from ..bags.channels import UNITS, examples, parse_channel
 from ..bags.conversion import read_conversion, read_number
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
@@ -22,7 +22,7 @@ FORMAT = 'mbse/sources/1'
 HEADER_STAMP, ARRIVAL = 'header', 'arrival'
 NO_MAP = 'none'         # as the name of a map: none, the machine's own section neither
 USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/s, deg/s', 'Pa': 'Pa, kPa, MPa, bar',
-         'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV'}
+         'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV', 'N': 'N, kN', 'N*m': 'N*m, kN*m'}
 _OF_TOPIC = ('type', 'stamp', 'delay', 'rate', 'require', 'mount')
 _OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', 'variance', *_OF_TOPIC)
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
@@ -48,7 +48,8 @@ class ChannelSource:
     ``type``: of the message, '' where the topic's counts. ``optional``: a machine may lack the channel. ``variance``:
     path to that of the number, () where the machine's file counts alone; ``require``: paths, and the text that must be
     there. ``noise``: standard deviation of the machine's sensor, SI, 0 where it is not known. ``mount``: how an IMU is
-    turned on its body, None: not at all.
+    turned on its body, None: not at all. ``own``: of one of this package's topics, where NaN is a missing sample, a
+    stamp of 0 the start of a simulation, and a message without the channel usual.
     """
 
     channel: str
@@ -67,6 +68,7 @@ class ChannelSource:
     require: tuple[tuple[str, str], ...] = ()
     noise: float = 0.0
     mount: Mount | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,13 @@ def sources_of_section(entry: Entry) -> SourceMap:
 def _map(file: str, parts: Mapping[str, Entry]) -> SourceMap:
     topics = _topics(parts['topics']) if 'topics' in parts else {}
     channels = parts['channels']
-    expected = 'a mapping from channels such as ' + examples((*SENSORS, *COMMANDS))
+    expected = 'a mapping from channels such as ' + examples(UNITS)
     if not isinstance(channels.value, dict) or not channels.value:
         raise channels.error(expected)
     found: dict[str, tuple[ChannelSource, ...]] = {}
     for name, value in channels.value.items():
         try:
-            kind = parse_channel(name, (*SENSORS, *COMMANDS)).kind
+            kind = parse_channel(name, tuple(UNITS)).kind
         except ValueError:
             raise channels.error(expected, name) from None
         item = Entry(file, f'{channels.key}.{name}', value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a machine's channels out of a bag of other people's messages, by a map; the bag as one of this package's
-topics.
+"""Samples of channels out of a bag, by a map: of a machine whose messages are other people's, and of a mechanism; the
+bag as one of this package's topics.
 
 Which topics a map means: its namespace, and of several ways to a channel the first that is there.
 """
@@ -8,27 +8,29 @@ Which topics a map means: its namespace, and of several ways to a channel the fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..bags.bag import Bag, RawMessage, decode, open_bag
-from ..bags.channel_samples import Sample, TopicReader, topic_readers
+from ..bags.channel_samples import Refuse, Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
 from ..bags.reader import SampleReader
 from ..bags.topics import TopicMap, one_namespace
 from ..bags.writer import BagWriter
+from ..dynamics.model import Model
 from ..errors import BagError, SampleError, StampError
 from ..machine import Machine
 from ..monitor.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
-from .machine import for_machine, left_over, section_of
+from .machine import for_machine, for_mechanism, left_over, own_sources, section_of, unused_variances
 from .map import ARRIVAL, ChannelSource, SourceMap
 from .path import path_text
 from .proposals.words import near
-from .topic_samples import FILLED, UNSTAMPED, RateCounter, TopicSamples, UnusableSample
+from .topic_samples import FILLED, UNSTAMPED, OwnTopicSamples, RateCounter, TopicSamples, UnusableSample
 
 MOST = 60       # topics in one message
 
@@ -81,12 +83,16 @@ def refuse_absent(sources: SourceMap, topics: Mapping[str, str], space: str, pat
         full = TopicMap().absolute(way.topic, space)
         if full in topics:
             raise way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}')
-        listed = [f'{topic} ({kind})' for topic, kind in sorted(topics.items())]
-        more = f', ... ({len(listed)} in all)' if len(listed) > MOST else ''
         others = ''.join(f', or {other.topic}' for other in ways[1:])
         hint = ' (--valve unknown needs no command)' if way.channel.startswith('command/') else ''
-        raise way.place.error('topic', way.topic + others, f'a topic of {path}: ' + ', '.join(listed[:MOST]) + more
-                              + near(full, topics) + hint)
+        raise way.place.error('topic', way.topic + others, f'a topic of {path}: {listed(topics)}{near(full, topics)}'
+                              f'{hint}')
+
+
+def listed(topics: Mapping[str, str]) -> str:
+    """Topics and their types, in words."""
+    found = [f'{topic} ({kind})' for topic, kind in sorted(topics.items())]
+    return ', '.join(found[:MOST]) + (f', ... ({len(found)} in all)' if len(found) > MOST else '')
 
 
 def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None = None,
@@ -97,37 +103,79 @@ def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None
     Raises DescriptionError (map) and BagError.
     """
     bag = open_bag(bag)
-    if sources is None:
-        section = section_of(machine)
-        if section is not None:
-            section = for_machine(section, machine)
-            space = find_namespace(section, bag.topics, namespace, str(bag.path))
-            sources = section if chosen(section, bag.topics, space) else None
-    else:
-        sources = for_machine(sources, machine)
-    if sources is None or not sources.channels:
+    found = _map_of(bag, machine, partial(for_machine, machine=machine), namespace, sources)
+    if not found.channels:
         return SampleReader(bag, machine.channels, machine.commands, TopicMap(namespace=namespace))
-    return SourceReader(bag, machine, sources, namespace)
+    return SourceReader(bag, (*machine.channels, *machine.commands), found,
+                        find_namespace(found, bag.topics, namespace, str(bag.path)),
+                        partial(topic_readers, *left_over(found, machine), TopicMap()))
+
+
+def mechanism_reader(bag: Bag | str | Path, model: Model, channels: Sequence[str], namespace: str | None = None,
+                     sources: SourceMap | None = None) -> SourceReader:
+    """Reader of ``channels`` of a mechanism's sensors, by the names of its stage, and of its inputs; ``sources`` as of
+    ``sample_reader``. What a map does not name is read from all of the package's own topics that are there.
+
+    Raises DescriptionError (map), and BagError: several mechanisms, none of the topics.
+    """
+    bag = open_bag(bag)
+    path, wanted = str(bag.path), (*channels, *(f'input/{name}' for name in model.inputs))
+    found = _map_of(bag, model, partial(for_mechanism, model=model, channels=channels), namespace, sources)
+    unstamped = {channel.partition('.')[0] for channel in channels
+                 if any(topic.endswith(f'/sensors/value/{channel.replace(".", "/")}') for topic in bag.topics)}
+    own = own_sources(found, model, channels, sorted(unstamped))
+    spaces = {space for source in own for space in _spaces(source, bag.topics)}
+    space = (find_namespace(found, bag.topics, namespace, path) if found.channels else
+             one_namespace(namespace, spaces, path))
+    reader = SourceReader(bag, wanted, found, space, own=own, notes=unused_variances(found))
+    if not reader.topics:
+        raise BagError(path, f'no samples of {model.description.name}: none of the topics '
+                       + ', '.join(dict.fromkeys(TopicMap().absolute(source.topic, space) for source in own))
+                       + f'; there are {listed(bag.topics)}')
+    return reader
+
+
+def _map_of(bag: Bag, item: Machine | Model, fitted: Callable[[SourceMap], SourceMap], namespace: str | None,
+            sources: SourceMap | None) -> SourceMap:
+    """The map given, else the section `sources` of the file where the bag has one of its topics, else an empty one."""
+    if sources is not None:
+        return fitted(sources)
+    section = section_of(item)
+    if section is None:
+        return SourceMap('')
+    section = fitted(section)
+    space = find_namespace(section, bag.topics, namespace, str(bag.path))
+    return section if chosen(section, bag.topics, space) else SourceMap('')
+
+
+def _no_readers(_: Refuse) -> dict[str, TopicReader]:
+    return {}
 
 
 class SourceReader:
     """Samples in the order of the bag, with what was left out; may be iterated again. As bags.reader.SampleReader.
 
-    What the map (of ``for_machine``) does not name is read from the package's own topics. Raises DescriptionError
-    for a topic, type, path or stamp that is wrong, with what the bag has; at the end of an iteration also for a name
-    that no message had.
+    What the map (of ``for_machine``, ``for_mechanism``) does not name is read from the package's own topics: by
+    ``readers``, made for what they refuse, or of ``own``. ``notes``: warnings of the map. Raises DescriptionError for a
+    topic, type, path or stamp that is wrong, with what the bag has; at the end of an iteration also for a name that no
+    message had.
     """
 
-    def __init__(self, bag: Bag, machine: Machine, sources: SourceMap, namespace: str | None = None) -> None:
-        self.bag, path = bag, str(bag.path)
-        self.namespace = find_namespace(sources, bag.topics, namespace, path)
-        refuse_absent(sources, bag.topics, self.namespace, path)
-        by_topic = chosen(sources, bag.topics, self.namespace)
-        self._store = bag_store(bag, {bag.topics[topic] for topic in by_topic}, sources.definitions, sources.file)
+    def __init__(self, bag: Bag, channels: Sequence[str], sources: SourceMap, namespace: str,
+                 readers: Callable[[Refuse], dict[str, TopicReader]] = _no_readers,
+                 own: Sequence[ChannelSource] = (), notes: Sequence[str] = ()) -> None:
+        self.bag, self.namespace, self._notes = bag, namespace, notes
+        if sources.channels:
+            refuse_absent(sources, bag.topics, namespace, str(bag.path))
+        by_topic = chosen(sources, bag.topics, namespace)
+        self._store = bag_store(bag, {bag.topics[topic] for topic in by_topic}, sources.definitions, sources.file
+                                ) if by_topic else typestore()
         fields = store_fields(self._store)
-        self._topics = {topic: TopicSamples(topic, own, bag.topics[topic], fields) for topic, own in by_topic.items()}
-        self._own = self._own_topics(machine, sources)
-        self._channels = (*machine.channels, *machine.commands)
+        self._topics = {topic: TopicSamples(topic, found, bag.topics[topic], fields)
+                        for topic, found in by_topic.items()}
+        self._own = self._own_topics(readers, sources)
+        self._absent, self._mechanism = self._own_samples(own)
+        self._channels = tuple(channels)
         self._refused: dict[tuple[str, str], list[Any]] = {}
         self._counts: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
@@ -137,6 +185,11 @@ class SourceReader:
                        for topic, own in by_topic.items()}
         self.ages = Ages()
         self._finished = False
+
+    @property
+    def topics(self) -> list[str]:
+        """Those that are read."""
+        return list(dict.fromkeys((*self._topics, *self._own, *self._mechanism)))
 
     @property
     def refused(self) -> list[SampleError]:
@@ -153,20 +206,38 @@ class SourceReader:
     @property
     def warnings(self) -> list[str]:
         """What was damaged, left out, silent or at another rate than expected, one line each."""
-        lines = self.bag.warnings + self._refused_lines()
+        lines = [*self.bag.warnings, *self._notes, *self._refused_lines()]
+        read = {source.channel for samples in self._mechanism.values() for source in samples.sources}
+        unread: dict[str, list[str]] = {}
+        for name in self._absent.keys() - read:
+            unread.setdefault(self._absent[name], []).append(name)
+        for text, names in sorted(unread.items()):
+            there = '' if all(name.startswith('input/') for name in names) else f'; there are {listed(self.bag.topics)}'
+            lines.append(f'{", ".join(sorted(names))}: {text}{there}')
         if self._finished:
-            lines += [f'{name}: no sample in the bag' for name in self._channels if not self._counts[name]]
+            lines += [f'{name}: no sample in the bag{self._instead(name)}' for name in self._channels
+                      if not self._counts[name] and (name in read or name not in self._absent)]
             lines += self._rates.lines()
         return lines
 
     def __iter__(self) -> Iterator[Sample]:
+        for found in self.messages():
+            yield from found
+
+    def instants(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """Stamps, ns, and the samples of each message by channel, in the order of the bag."""
+        for found in self.messages():
+            yield from by_stamp(found)
+
+    def messages(self) -> Iterator[list[Sample]]:
+        """Samples of each message."""
         self._refused.clear()
         self._counts.clear()
         self._messages.clear()
         self._rates.clear()
         self.ages.reset()
         self._finished = False
-        for raw in self.bag.messages({*self._topics, *self._own}):
+        for raw in self.bag.messages(set(self.topics)):
             self._messages[raw.topic] += 1
             try:
                 samples = self._samples(raw)
@@ -179,7 +250,7 @@ class SourceReader:
                     self.ages.take(sample.channel, sample.stamp_ns, raw.stamp_ns)
                 self._counts[sample.channel] += 1
                 self._rates.add(sample.channel, sample.stamp_ns)
-                yield sample
+            yield samples
         self._finished = True
         self._check_names()
 
@@ -191,13 +262,39 @@ class SourceReader:
             found += topic.samples(decode(raw, self._store), raw.stamp_ns, self._refuse)
         if raw.topic in self._own:
             found += self._own[raw.topic].samples(raw.topic, decode(raw))
+        if raw.topic in self._mechanism:
+            found += self._mechanism[raw.topic].serialized(raw.data, raw.stamp_ns, self._refuse)
         return found
 
-    def _own_topics(self, machine: Machine, sources: SourceMap) -> dict[str, TopicReader]:
+    def _own_samples(self, sources: Sequence[ChannelSource]) -> tuple[dict[str, str], dict[str, OwnTopicSamples]]:
+        """Which of the ``sources`` are in the bag, by topic; of channels the topics that it lacks, in words."""
+        kinds = self.bag.topics
+        found: dict[str, list[ChannelSource]] = {}
+        absent: dict[str, list[str]] = {}
+        for source in sources:
+            topic = TopicMap().absolute(source.topic, self.namespace)
+            if kinds.get(topic) == source.type:
+                found.setdefault(topic, []).append(source)
+            else:
+                absent.setdefault(source.channel, []).append(
+                    topic if topic not in kinds else f'{topic} as {source.type} (it is a {kinds[topic]})')
+        return ({channel: f'the bag has no {" and no ".join(topics)}' for channel, topics in absent.items()},
+                {topic: OwnTopicSamples(topic, group) for topic, group in found.items()})
+
+    def _instead(self, channel: str) -> str:
+        """What messages on the package's topics had in place of a channel of a mechanism, in words."""
+        lines = [self._absent[channel]] if channel in self._absent else []
+        for topic, samples in self._mechanism.items():
+            lines += [f'the last message of {topic} has: {samples.candidates(source)}' for source in samples.sources
+                      if source.channel == channel and channel in samples.absent]
+        return ''.join(f'; {line}' for line in lines)
+
+    def _own_topics(self, readers: Callable[[Refuse], dict[str, TopicReader]], sources: SourceMap
+                    ) -> dict[str, TopicReader]:
         """How to read what the map leaves to the package's own topics."""
         topics = TopicMap()
-        readers = topic_readers(*left_over(sources, machine), topics, self._refuse_own(sources))
-        full = {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
+        full = {topics.absolute(name, self.namespace): reader
+                for name, reader in readers(self._refuse_own(sources)).items()}
         return {topic: reader for topic, reader in full.items()
                 if self.bag.topics.get(topic) == reader.msgtype and reader.msgtype in typestore().fielddefs}
 
@@ -239,6 +336,14 @@ class SourceReader:
                              'require': ', '.join(path for path, _ in source.require)}
                     raise source.place.error(key, asked[key], f'an element that is in a message of {topic}; '
                                              f'the last one has: {samples.candidates(source)}')
+
+
+def by_stamp(samples: Iterable[Sample]) -> list[tuple[int, dict[str, float]]]:
+    """Samples of a message by their stamps and channels: delays of a map may tell them apart."""
+    found: dict[int, dict[str, float]] = {}
+    for sample in samples:
+        found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
+    return list(found.items())
 
 
 class ImportedBag(NamedTuple):

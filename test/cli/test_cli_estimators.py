@@ -8,12 +8,12 @@ import pytest
 from cli_support import START_NS, mbse, refused
 
 from mbse_ros.bags.messages import header
-from mbse_ros.bags.sensor_series import read_sensors
 from mbse_ros.bags.sensor_topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
 from mbse_ros.estimators.filters.parts.problem import problem
+from mbse_ros.offline.sensor_table import read_sensors
 from mbse_ros.simulation.three_simulations import noisy, true_motion
 
 DT = 5e-3
@@ -110,7 +110,7 @@ def logs(tmp_path_factory):
 @pytest.mark.parametrize('name', ['log.csv', 'bag'])
 def test_samples_out_of_files(logs, name):
     folder, model, channels, values = logs
-    table = read_sensors(folder / name, model.description, channels, model.inputs)
+    table = read_sensors(folder / name, model, channels)
     np.testing.assert_allclose(table.values, values, rtol=1e-12)
     np.testing.assert_allclose(table.t, DT * np.arange(len(values)), atol=1e-9)
     assert table.inputs.shape == (len(values), 1) and not table.inputs.any()
@@ -119,7 +119,7 @@ def test_samples_out_of_files(logs, name):
 def test_gaps_and_inputs_of_a_table(tmp_path):
     model = load_model('four_bar', backend='vm')
     (tmp_path / 'log.csv').write_text('t [s],encoder [rad],torque\n0,1,\n0.01,,5\n0.02,3,\n0.04,4,6\n')
-    table = read_sensors(tmp_path / 'log.csv', model.description, ['encoder'], model.inputs, 0.01)
+    table = read_sensors(tmp_path / 'log.csv', model, ['encoder'], 0.01)
     np.testing.assert_array_equal(table.values[:, 0], [1, np.nan, 3, np.nan, 4])
     np.testing.assert_array_equal(table.inputs[:, 0], [0, 5, 5, 5, 6])
     for text, said in (('t,theta\n0,1\n', "0 columns 'encoder'"), ('t,encoder\n0,x\n', 'line 2'),
@@ -127,7 +127,7 @@ def test_gaps_and_inputs_of_a_table(tmp_path):
                        ('t,encoder\n0,\n', 'no samples')):
         (tmp_path / 'bad.csv').write_text(text)
         with pytest.raises(BagError, match=said):
-            read_sensors(tmp_path / 'bad.csv', model.description, ['encoder'])
+            read_sensors(tmp_path / 'bad.csv', model, ['encoder'])
 
 
 def test_tune_on_a_mechanism_and_on_its_logs(tmp_path, logs):

@@ -15,6 +15,7 @@ from nodes_support import joint_state, ros, segment, sent, state
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import FluidPressure
 
+from mbse_ros.bags.sensor_topics import JOINTS
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.estimators.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
@@ -165,8 +166,7 @@ def test_a_stamp_that_is_no_time_is_refused_by_all(make, stamp):      # noqa: F8
     crane = make(InterpolationNode)
     linkage = make(LinkageNode, mechanism='five_bar', backend='vm')
     crane.on_message('sensors/position', serialize_message(message))
-    topic = next(topic for topic, kind in linkage.sources.topics.items() if kind.endswith('JointState'))
-    linkage.on_message(topic, serialize_message(message))
+    linkage.on_message(JOINTS, serialize_message(message))
     linkage.on_truth(message)
     for node in (crane, linkage):
         assert 'a stamp' in node.warned[0] and not any(sink.messages for sink in node.sinks.values())
@@ -204,11 +204,10 @@ def test_a_bag_that_loops_restarts_the_segments_with_a_line(make):      # noqa: 
 
 def test_a_mechanism_restarts_with_a_line(make):      # noqa: F811
     node = make(LinkageNode, mechanism='five_bar', backend='vm', sensors='encoder_1 encoder_2')
-    topic = next(topic for topic, kind in node.sources.topics.items() if kind.endswith('JointState'))
     start = dict(zip(node.machine.names, node.machine.start.q))
     for origin in (100 * SECOND, 0):
         for k in range(8):
             message = joint_state(origin + k * PERIOD, 'm', ['theta1', 'theta2'], [start['theta1'], start['theta2']])
-            node.on_message(topic, serialize_message(message))
+            node.on_message(JOINTS, serialize_message(message))
     assert sum(message.restart for message in node.sinks['linkage_state'].messages) == 2
     assert any('started again' in line and 'before the last' in line for line in node.warned)

@@ -51,4 +51,5 @@ def test_every_topic_of_the_linkage_is_documented_with_its_type():
     table = dict(re.findall(r'^\| `([\w/<>]+)` \| (\w+/msg/\w+) \|', TOPICS_PAGE, re.MULTILINE))
     expected = {re.sub(r'(imu|value)/.*', lambda m: f'{m[1]}/<{"sensor" if m[1] == "imu" else "channel"}>', topic): kind
                 for topic, kind in (linkage_topics('five_bar') | SMOOTHED).items()}
-    assert expected.items() <= table.items() and set(table) - set(expected) == {'sensors/value/<channel>'}
+    assert expected.items() <= table.items() and set(table) - set(expected) == {
+        'sensors/value/<channel>', 'sensors/position'}

@@ -36,7 +36,7 @@ import mbse_ros
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.writer import BagWriter, write_frame
-from mbse_ros.errors import SettingError
+from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.work import START_NS, working_machine
 
@@ -297,10 +297,10 @@ def test_every_command_that_reads_a_bag_takes_a_map(rig_bag, command):
     assert 'did you mean boom?' in refused(command[0], rig_bag, *MACHINE, '--sources', path, *command[1:])
 
 
-def test_a_map_is_for_machines(rig_bag):
+def test_a_map_is_for_its_machine(rig_bag):
     for command in ('estimate', 'smooth'):
         line = refused(command, rig_bag, '--mechanism', 'five_bar', '--sources', 'zx200_opera')
-        assert line.startswith('--sources: ') and 'it is for a machine' in line
+        assert 'zx200_opera.yaml: channels.' in line and 'expected a channel of five_bar: position/theta1' in line
 
 
 def test_a_wrong_unit_of_the_right_kind_is_found_in_the_data(rig_bag, tmp_path):
@@ -344,7 +344,7 @@ def test_from_python(rig_bag, short):
     machine = mbse_ros.load('zx200_can', valve='unknown')
     samples = mbse_ros.read_bag(rig_bag, machine, sources=rig_bag.parent / 'rig.yaml')
     np.testing.assert_allclose(samples['position/boom_joint'], [v['position/boom_joint'] for _, v in short], atol=1e-12)
-    with pytest.raises(SettingError, match='for a machine'):
+    with pytest.raises(DescriptionError, match='a channel of four_bar'):
         mbse_ros.read_bag(rig_bag, 'four_bar', sources='zx200_opera')
     with pytest.raises(SettingError, match='it is for a bag'):
         mbse_ros.estimate(samples, 'zx200_can', sources='zx200_opera')

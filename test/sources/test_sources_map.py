@@ -13,13 +13,12 @@ from scipy.spatial.transform import Rotation
 from source_tree import ROOT
 from sources_support import JOINTS, PACKAGE, header, joint_state, make, store, write
 
-from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError, DescriptionError
 from mbse_ros.machine import load_machine
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine, left_over
 from mbse_ros.sources.map import known_sources, load_sources, parse_sources
-from mbse_ros.sources.reader import SourceReader, find_namespace
+from mbse_ros.sources.reader import find_namespace, sample_reader
 from mbse_ros.sources.topic_samples import TopicSamples
 
 pytestmark = pytest.mark.usefixtures('vm')
@@ -152,8 +151,7 @@ def test_attitude_rates_and_commands_of_zx200(tmp_path):
     file.write_text(f'{text}{BASE}base: {{}}\n')
     machine, stamp = load_machine(file), 1_700_000_000_000_000_000
     bag = write(tmp_path / 'bag', store(), zx200_messages(store(), stamp, 0.05, -0.12))
-    found = {sample.channel: sample for sample in SourceReader(
-        Bag(bag), machine, for_machine(load_sources('zx200_opera'), machine))}
+    found = {sample.channel: sample for sample in sample_reader(bag, machine, sources=load_sources('zx200_opera'))}
     values = {name: sample.value for name, sample in found.items()}
     assert values == pytest.approx({
         **{f'position/{name}': value for name, value in zip(JOINTS, (0.1, -0.5, 1.0, 0.2))},

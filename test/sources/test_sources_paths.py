@@ -71,9 +71,12 @@ def test_names_that_move_about_from_message_to_message():
     with pytest.raises(Absent, match='no arm in name') as raised:
         get(joint_state(TYPES, 0, ['boom', 'swing'], [1.0, 2.0]))
     assert raised.value.there == ('boom', 'swing')
-    for message in (joint_state(TYPES, 0, [], []), joint_state(TYPES, 0, ['boom', 'arm'], [1.0])):
+    for message in joint_state(TYPES, 0, [], []), joint_state(TYPES, 0, ['boom', 'arm'], []):
         with pytest.raises(Absent):
             get(message)
+    for values in [1.0], [1.0, 2.0, 3.0]:       # whose is which?
+        with pytest.raises(ValueError, match=f'{len(values)} values in position for 2 in name'):
+            get(joint_state(TYPES, 0, ['boom', 'arm'], values))
     assert get(joint_state(TYPES, 0, ['arm'], [4.0])) == 4.0
     with pytest.raises(Absent, match='no element 2 of position'):
         value('position[2]', joint_state(TYPES, 0, ['a'], [1.0]), JOINT_STATE)

@@ -15,13 +15,13 @@ import zstandard
 from source_tree import ROOT
 
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.sensor_series import read_sensors
 from mbse_ros.bags.storage.expand import FLOOR, Budget, expanded
 from mbse_ros.bags.storage.mcap_file import McapFile
 from mbse_ros.bags.table import import_table
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.description.load import load_mechanism
+from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
+from mbse_ros.offline.sensor_table import read_sensors
 
 CPU, MEMORY = 60, 2 << 30       # s and bytes of address space of a process that reads one bag; none needs a tenth
 # Of each path on standard input: status of a process of its own, and the length and text of what it said.
@@ -29,6 +29,7 @@ READ = f"""
 import os, resource, sys, tempfile, traceback
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError
+from mbse_ros.offline.sensor_table import read_sensors
 
 def read(path):
     resource.setrlimit(resource.RLIMIT_CPU, ({CPU}, {CPU}))
@@ -201,7 +202,7 @@ def test_times_beyond_all(tmp_path: Path, time: str) -> None:
         import_table(tmp_path / 't.csv', tmp_path / 'map.yaml', tmp_path / 'bag')
     (tmp_path / 'm.csv').write_text(f't,encoder_1\n0,0.1\n0.1,0.1\n{time},0.1\n')
     with pytest.raises(BagError, match='line 4: t is .*less than 2'):
-        read_sensors(tmp_path / 'm.csv', load_mechanism('five_bar'), ['encoder_1'])
+        read_sensors(tmp_path / 'm.csv', load_model('five_bar', backend='vm'), ['encoder_1'])
 
 
 def test_what_is_within_the_budget_comes_out_whole() -> None:

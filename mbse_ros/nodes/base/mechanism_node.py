@@ -3,28 +3,35 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import LinkageState
 
-from ...bags.messages import checked_stamp
-from ...bags.sensor_topics import FLOAT64, Sources
+from ...bags.channel_samples import Sample
 from ...dynamics.model import Model
 from ...errors import SampleError
+from ...sources.machine import own_sources, unused_variances
+from ...sources.map import ChannelSource
+from ...sources.reader import by_stamp
+from ...sources.topic_samples import OwnTopicSamples
 from ...streams.linkage.lagged import LaggedStage
 from ...streams.linkage.stage import LinkageStage
 from ...streams.records import LinkageEstimate
+from ..inputs.foreign_inputs import ForeignInputs, node_sources
 from ..inputs.waiting import Waiting
-from ..messages.wire import message_class, packed_estimate, unpacked
+from ..messages.wire import message_class, packed_estimate
 from .diagnostics import LEVELS, Diagnostics, clock_ns, log_status
 from .lifecycle import ManagedNode
 from .node_settings import MechanismSensorSettings
 from .qos import deep_input
 
 PATIENCE = 5        # instants that a status must last to be reported
+SILENCE = 3.0       # s after which a topic of a map that is not there is reported
 
 
 class Taken(NamedTuple):
@@ -45,7 +52,12 @@ class MechanismNode(ManagedNode[Model]):
     def build(self, model: Model) -> None:
         """Compile the stage of the mechanism."""
         self.stage = self.make_stage(model)
-        self.sources = Sources(model.description, self.stage.channels, model.inputs, self.settings.unstamped.split())
+        s, channels = self.settings, self.stage.channels
+        self.sources = node_sources(s.sources, model, channels)
+        own: dict[str, list[ChannelSource]] = {}
+        for source in own_sources(self.sources, model, channels, s.unstamped.split()):
+            own.setdefault(source.topic, []).append(source)
+        self._own = {topic: OwnTopicSamples(topic, group) for topic, group in own.items()}
         self.frame = model.description.name
         self._states = self.output(LinkageState, self.sends)
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
@@ -59,30 +71,45 @@ class MechanismNode(ManagedNode[Model]):
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)
         self._waiting: Waiting[Taken] = Waiting()
-        for topic, kind in self.sources.topics.items():
-            subscription = self.input(message_class(kind), topic, partial(self.on_message, topic), qos, raw=True)
-            self._waiting.add(topic, subscription, partial(self._read, topic))
+        self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message, pack=_taken)
+        self._patience = time.monotonic() + SILENCE
+        for line in unused_variances(self.sources):
+            self.warnings('variance', line)
+        for topic, samples in self._own.items():
+            kind, callback = message_class(samples.msgtype), partial(self.on_message, topic)
+            self._waiting.add(topic, self.input(kind, topic, callback, qos, raw=True), partial(self._read, samples))
         self.get_logger().info(f'{self.frame}: {", ".join(self.stage.channels)}')
 
-    def on_message(self, topic: str, cdr: bytes) -> None:
+    def look(self) -> float | None:
+        """Look for topics of the map that are not there yet; seconds until the next time, None: only messages count."""
+        wait = self._foreign.look() if self.active else None
+        if wait is not None and time.monotonic() > self._patience and (missing := self._foreign.missing()):
+            self.warnings('sources', missing)
+        return wait
+
+    def tick(self) -> float | None:
+        """What is due; seconds until the next time."""
+        return self.look()
+
+    def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait: one after the other, each would correct the states since
         its instant."""
-        for stamp, samples in self._waiting.items(topic, cdr):
+        for stamp, samples in self._waiting.items(topic, message):
             self.take(stamp, samples)
             for refusal in self.stage.refusals():
                 self.warnings(refusal.channel, f'sample dropped: {refusal}')
 
-    def _read(self, topic: str, cdr: bytes) -> list[Taken]:
-        """Samples of a message, none of one that cannot be used."""
-        kind = self.sources.topics[topic]
+    def _read(self, samples: OwnTopicSamples, cdr: bytes) -> list[Taken]:
+        """Samples of serialized bytes on one of the package's own topics, none of what cannot be used; of a value
+        without a stamp the time is now."""
         try:
-            message = unpacked(topic, kind, cdr)
-            # A value without a stamp: now.
-            stamp = self.get_clock().now().nanoseconds if kind == FLOAT64 else checked_stamp(topic, message)
-            return [Taken(stamp, self.sources.samples(topic, message))]
-        except (SampleError, ValueError) as error:
-            self.warnings('unreadable', f'message dropped: {error}')
+            return _taken(samples.serialized(cdr, self.get_clock().now().nanoseconds, self._refuse))
+        except SampleError as error:
+            self._refuse(error)
             return []
+
+    def _refuse(self, error: SampleError) -> None:
+        self.warnings('unreadable', f'message dropped: {error}')
 
     def publish_estimate(self, estimate: LinkageEstimate) -> None:
         """Publish an estimate, its status and the node's health."""
@@ -106,4 +133,14 @@ class MechanismNode(ManagedNode[Model]):
 
     def values(self, estimate: LinkageEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
-        return {f'dropped, {reason}': count for reason, count in self.stage.dropped.items()}
+        return {**{f'dropped, {reason}': count for reason, count in self.stage.dropped.items()},
+                **{f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}}
+
+
+def _taken(samples: Sequence[Sample]) -> list[Taken]:
+    return [Taken(*item) for item in by_stamp(samples)]
+
+
+def sooner(*waits: float | None) -> float | None:
+    """The shortest of some times, s; None where all are."""
+    return min((wait for wait in waits if wait is not None), default=None)

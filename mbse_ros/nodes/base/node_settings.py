@@ -95,12 +95,17 @@ class ManagedSettings(LifecycleSettings):
 
 
 @dataclass(frozen=True)
-class SensorNodeSettings(SensorSettings, ManagedSettings):
-    """Nodes of a hydraulic machine that read sensors."""
+class SourcesSettings(SensorSettings):
+    """Nodes that read sensors by a map."""
 
     sources: str = setting('', "Which topics and fields the channels are: a .yaml file, or a name of config/sources. "
                                "Empty: the section `sources` of the machine's file, without one the topics of this "
                                "package; none: these in any case")
+
+
+@dataclass(frozen=True)
+class SensorNodeSettings(SourcesSettings, ManagedSettings):
+    """Nodes of a hydraulic machine that read sensors."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +269,7 @@ class MechanismSettings(BackendSettings, LifecycleSettings):
 
 
 @dataclass(frozen=True)
-class MechanismSensorSettings(LatencySettings, SensorSettings, MechanismSettings):
+class MechanismSensorSettings(LatencySettings, SourcesSettings, MechanismSettings):
     """Nodes that read the sensors of a mechanism."""
 
     step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of '

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...bags.sensor_topics import Sources
-from ...bags.topics import JOINT_STATE
+from ...bags.topics import JOINT_STATE, TopicMap
 from ...description.model import MechanismDescription
-from ...dynamics.model import load_model
+from ...dynamics.model import Model, load_model
 from ...errors import SettingError
 from ...estimators.filters.filters import FILTERS
 from ...mechanism.sensors import sensor_model
 from ...settings import setting
+from ...sources.machine import for_mechanism
+from ...sources.map import NO_MAP, load_sources
 from ...streams.linkage.lagged import FILTER
 from ..messages.bounding_box import Box, Outline, mechanism_box
 from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
@@ -40,6 +42,8 @@ class LinkageArguments(GraphArguments):
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
     sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
                            'those of that kind, all where there is none. Empty: all')
+    sources: str = setting('', 'Which topics and fields the channels are, as the parameter of linkage_node; with '
+                               "simulate, empty is none: the simulation's topics")
     estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
     options: str = setting('', "The filter's options, as name=word separated by blanks")
@@ -56,9 +60,12 @@ class LinkageArguments(GraphArguments):
 def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:
     """All topics of a mechanism's graph, relative to its namespace, and their types."""
     model = load_model(mechanism)
-    channels = [name for name in sensor_model(model.system).channels
-                if not sensors or name.partition('.')[0] in sensors]
-    return {**Sources(model.description, channels, model.inputs).topics, **LINKAGE_TOPICS}
+    return {**Sources(model.description, _channels(model, sensors), model.inputs).topics, **LINKAGE_TOPICS}
+
+
+def _channels(model: Model, sensors: Sequence[str]) -> list[str]:
+    return [name for name in sensor_model(model.system).channels
+            if not sensors or name.partition('.')[0] in sensors]
 
 
 def start_box(mechanism: str) -> Box:
@@ -81,6 +88,23 @@ def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
     return words.split()
 
 
+def mapped_topics(arguments: LinkageArguments, sensors: Sequence[str]) -> dict[str, str]:
+    """Topics of the map to be recorded, and their types; raises DescriptionError for a map that does not fit the
+    mechanism, SettingError for one of a simulated mechanism, or without a type of what is recorded."""
+    a = arguments
+    if not a.sources:
+        return {}
+    model = load_model(a.mechanism)
+    found = for_mechanism(load_sources(a.sources), model, _channels(model, sensors))
+    if a.simulate and found.channels:
+        raise SettingError('sources', a.sources, f'{NO_MAP} with simulate:=true: the simulation publishes '
+                           f"{', '.join(found.channels)} on this package's own topics")
+    for source in found.sources if a.record else ():
+        if not source.type:
+            raise source.place.error('type', None, f'the type of {source.topic}, to be recorded')
+    return {source.topic: source.type for source in found.sources} if a.record else {}
+
+
 def linkage_graph(arguments: LinkageArguments) -> Graph:
     """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used, SettingError
     for sensors that it does not have."""
@@ -89,7 +113,11 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     topics = linkage_topics(a.mechanism, sensors)
     readers = int(bool(a.record))
     mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
-    reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
+    if not a.simulate:
+        topics[TopicMap().position] = JOINT_STATE       # where a machine of the same sensors has them
+    topics |= mapped_topics(a, sensors)
+    reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers,
+               'sources': a.sources or (NO_MAP if a.simulate else '')}
     processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
                         prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME, **a.estimating)]
     if a.smoother:

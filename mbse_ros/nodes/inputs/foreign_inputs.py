@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,10 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from ...bags.channel_samples import Sample
+from ...dynamics.model import Model
 from ...errors import DescriptionError, MbseError, SampleError
 from ...machine import Machine
-from ...sources.machine import for_machine, section_of
+from ...sources.machine import for_machine, for_mechanism, section_of
 from ...sources.map import ChannelSource, SourceMap, load_sources
 from ...sources.proposals.words import near
 from ...sources.topic_samples import ABSENT, RateCounter, TopicSamples, UnusableSample
@@ -28,13 +29,15 @@ MOST = 30       # topics in one message
 WINDOW, JUMP = 125_000_000, 1_000_000_000      # ns
 
 
-def node_sources(name: str, machine: Machine) -> SourceMap:
-    """The map of a parameter, '' for the section of the machine's file; without both one that is empty.
+def node_sources(name: str, item: Machine | Model, channels: Collection[str] = ()) -> SourceMap:
+    """The map of a parameter, '' for the section of the file of a machine or a mechanism, of which ``channels`` are
+    read; without both one that is empty.
 
     Raises DescriptionError, also for a path that messages of a type that the map names do not have.
     """
-    found = load_sources(name) if name else section_of(machine)
-    found = for_machine(found, machine) if found is not None else SourceMap('')
+    given = load_sources(name) if name else section_of(item)
+    found = (SourceMap('') if given is None else for_machine(given, item) if isinstance(item, Machine) else
+             for_mechanism(given, item, channels))
     for source in found.sources:
         if source.type:
             TopicSamples(source.topic, [source], source.type, class_fields)
@@ -64,13 +67,16 @@ class ClockTime:
 class ForeignInputs:
     """Subscriptions of a node to the topics of a map; ``take(topic, message)`` is their callback.
 
-    ``waiting`` gets them. What is left out is warned of once, and counted in ``left_out`` by channel and reason.
-    ``node`` has ``input`` and ``warnings`` as ``ManagedNode`` has. ``log``: faults of the map are errors there, too.
+    ``waiting`` gets them, of each message what ``pack`` makes of its samples. What is left out is warned of once, and
+    counted in ``left_out`` by channel and reason. ``node`` has ``input`` and ``warnings`` as ``ManagedNode`` has.
+    ``log``: faults of the map are errors there, too.
     """
 
-    def __init__(self, node: Node, sources: SourceMap, waiting: Waiting[Sample], qos: QoSProfile,
-                 take: Callable[[str, Any], None], log: bool = True) -> None:
+    def __init__(self, node: Node, sources: SourceMap, waiting: Waiting[Any], qos: QoSProfile,
+                 take: Callable[[str, Any], None], log: bool = True,
+                 pack: Callable[[list[Sample]], Sequence[Any]] = list) -> None:
         self._node, self._waiting, self._qos, self._take, self._log = node, waiting, qos, take, log
+        self._pack = pack
         self._open = dict(sources.channels)
         self._topics: dict[str, TopicSamples] = {}
         self._rates = RateCounter(sources.sources)
@@ -160,7 +166,7 @@ class ForeignInputs:
             if self._log:
                 self._node.get_logger().error(text)
 
-    def _samples(self, topic: str, message: Any, received_ns: int | None) -> list[Sample]:
+    def _samples(self, topic: str, message: Any, received_ns: int | None) -> Sequence[Any]:
         """Samples of a message; it arrived when the middleware received it, so that a pause of this process does no
         harm."""
         clock, received = self._node.get_clock(), received_ns or time.time_ns()
@@ -168,7 +174,7 @@ class ForeignInputs:
         found = self._topics[topic].samples(message, arrival, partial(self._leave_out, topic))
         for sample in found:
             self._rates.add(sample.channel, sample.stamp_ns)
-        return found
+        return self._pack(found)
 
     def _leave_out(self, topic: str, error: SampleError) -> None:
         """A sample that a message lacks: a line for the first, later ones are counted."""

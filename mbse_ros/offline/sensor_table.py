@@ -4,52 +4,54 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..description.model import MechanismDescription
-from ..errors import BagError, SampleError
+from ..dynamics.model import Model
+from ..errors import BagError
 from ..resources import regular, said_of
-from .bag import Bag, RawMessage, decode
-from .messages import stamp_of
-from .sensor_topics import FLOAT64, Sources
+from ..sources.map import SourceMap
+from ..sources.reader import mechanism_reader
+from ..sources.topic_samples import UnusableSample
 
 LONGEST = 2_000_000     # instants
-Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
 
 
 @dataclass(frozen=True)
 class SensorTable:
     """Times (k,), s from the first sample; SI values (k, s) of the channels, NaN where there is no sample; inputs
-    (k, u), held from sample to sample and 0 before the first."""
+    (k, u), held from sample to sample and 0 before the first; what was odd about the log."""
 
     t: np.ndarray
     values: np.ndarray
     inputs: np.ndarray
+    warnings: tuple[str, ...] = ()
 
 
-def read_sensors(path: Path, description: MechanismDescription, channels: Sequence[str], inputs: Sequence[str] = (),
-                 dt: float | None = None) -> SensorTable:
-    """Samples of a mechanism's channels (a sensor's name, or ``sensor.x`` for each of several components).
+def read_sensors(path: Path, model: Model, channels: Sequence[str], dt: float | None = None,
+                 namespace: str | None = None, sources: SourceMap | None = None) -> SensorTable:
+    """Samples of a mechanism's channels (a sensor's name, or ``sensor.x`` for each of several components) and inputs.
 
     CSV: a column of time, ``t`` or ``t [s]``, one for each channel, ``crank_gyro`` or ``crank_gyro [rad/s]``, SI, and
-    those of the inputs by their names, if they act. Bag: the topics of ``bags.sensor_topics`` in any namespace.
-    ``dt``: the grid's; default the shortest usual time between the samples of a channel. Raises BagError, SampleError.
+    those of the inputs by their names, if they act. Bag: as ``sources.reader.mechanism_reader`` finds them.
+    ``dt``: the grid's; default the shortest usual time between the samples of a channel. Raises BagError, SampleError,
+    DescriptionError.
     """
-    samples = (_from_table(path, channels, inputs) if path.suffix.lower() == '.csv'
-               else _from_bag(path, description, channels, inputs))
+    samples, warnings = ((_from_table(path, channels, model.inputs), []) if path.suffix.lower() == '.csv'
+                         else _from_bag(path, model, channels, namespace, sources))
     missing = [channel for channel in channels if not samples.get(channel)]
     if missing:
-        raise BagError(str(path), f'no samples of {", ".join(missing)}')
+        about = [line for line in warnings if {*line.partition(':')[0].split(', ')} & {*missing}]
+        raise BagError(str(path), '; '.join([f'no samples of {", ".join(missing)}', *about]))
     series = [np.array(samples[channel], dtype=float) for channel in channels]
     t = _grid(path, series, dt)
     held = [_held(t + series_start(series), np.array(samples.get(f'input/{name}', []), dtype=float).reshape(-1, 2))
-            for name in inputs]
+            for name in model.inputs]
     return SensorTable(t, np.column_stack([_nearest(t, item, series_start(series)) for item in series]),
-                       np.column_stack(held) if held else np.zeros((len(t), 0)))
+                       np.column_stack(held) if held else np.zeros((len(t), 0)), tuple(warnings))
 
 
 def series_start(series: Sequence[np.ndarray]) -> float:
@@ -111,42 +113,17 @@ def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> d
     return {label: sorted(items) for label, items in samples.items()}
 
 
-def _from_bag(path: Path, description: MechanismDescription, channels: Sequence[str],
-              inputs: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
-    bag = Bag(path)
-    unstamped = {channel.partition('.')[0] for channel in channels
-                 if any(topic.endswith(f'/sensors/value/{channel.replace(".", "/")}') for topic in bag.topics)}
-    sources = Sources(description, channels, inputs, sorted(unstamped))
-    names = {topic: name for topic, kind in bag.topics.items() for name, wanted in sources.topics.items()
-             if kind == wanted and f'/{topic}'.endswith(f'/{name}')}
+def _from_bag(path: Path, model: Model, channels: Sequence[str], namespace: str | None, sources: SourceMap | None
+              ) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
+    """Times, s, and values by channel, and what was odd; what cannot be read is an error."""
+    reader = mechanism_reader(path, model, channels, namespace, sources)
     samples: dict[str, list[tuple[float, float]]] = {}
     origin: int | None = None
-    for stamp, found in sensor_messages(bag, sources, names, _refuse):
+    for channel, stamp, value, _ in reader:
         origin = stamp if origin is None else origin        # seconds of an epoch would lose digits
-        for channel, value in found.items():
-            if np.isfinite(value):
-                samples.setdefault(channel, []).append((1e-9 * (stamp - origin), value))
-    return {channel: sorted(items) for channel, items in samples.items()}
-
-
-def _refuse(raw: RawMessage, error: Exception) -> None:
-    if isinstance(error, SampleError):
-        raise error
-    raise SampleError(raw.topic, raw.stamp_ns, str(error), 'as many values as names') from error
-
-
-def sensor_messages(bag: Bag, sources: Sources, names: Mapping[str, str],
-                    refuse: Callable[[RawMessage, Exception], None]) -> Iterator[tuple[int, dict[str, float]]]:
-    """Stamp, ns, and samples by channel of each message, in the order of the bag.
-
-    ``names``: topics to read, to their names in ``sources``; ``refuse`` gets what cannot be read.
-    """
-    for raw in bag.messages(tuple(names)):
-        try:
-            message = decode(raw)
-            stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)       # without one: the recorder's
-            found = sources.samples(names[raw.topic], message)
-        except (SampleError, ValueError, AttributeError) as error:
-            refuse(raw, error)
-            continue
-        yield stamp, found
+        if np.isfinite(value):
+            samples.setdefault(channel, []).append((1e-9 * (stamp - origin), value))
+    for error in reader.refused:
+        if not isinstance(error, UnusableSample) or error.source.own:
+            raise error
+    return {channel: sorted(items) for channel, items in samples.items()}, reader.warnings
