@@ -40,7 +40,7 @@ nitpicky = True         # but for names of other packages, of what is imported f
 nitpick_ignore_regex = [
     (r'py:.*', r'(numpy|np|casadi|pandas|matplotlib|collections\.abc|enum|pathlib)\..*|Path|dict\[str'),
     (r'py:class', r'[A-Z]\w+'),
-    (r'py:class', r'mbse_ros\.(?!api\.)\w+\..*'),
+    (r'py:(class|obj)', r'mbse_ros\.(?!api\.)\w+\..*'),
 ]
 
 
