@@ -2,7 +2,7 @@
 """Which numbers that decide do tests hold? Each is doubled and halved, one at a time, and its module's tests must fail.
 
     tools/environment.sh python benchmarks/thresholds.py --json out/thresholds.json
-    tools/environment.sh python benchmarks/thresholds.py monitor/samples payload/trust.FAR --json out/thresholds.json
+    tools/environment.sh python benchmarks/thresholds.py monitor/samples monitor/trust.FAR --json out/thresholds.json
 
 A number is a constant in capitals at the top of a module of ``TESTS``. The tests run in a copy of the source tree, so
 the tree itself may change meanwhile. ``--json`` keeps what was found: such a change is not tried again while its line
@@ -31,23 +31,22 @@ TESTS = {
     'monitor/samples': 'streams_limits streams_faint streams_jumps streams_machine_recovery',
     'monitor/pressure_steps': 'streams_sudden', 'monitor/recovery': 'streams_machine_recovery',
     'monitor/ages': 'streams_ages offline_time_rules', 'monitor/clocks': 'streams_clocks streams_elapsed streams_gaps',
-    'streams/rates': 'streams_rates', 'streams/records': 'streams_rates', 'streams/mass_monitor': 'streams_stages',
-    'streams/machine_monitor': 'streams_stages', 'streams/verdict': 'payload_load_change',
+    'monitor/rates': 'streams_rates', 'streams/records': 'streams_rates', 'streams/mass_monitor': 'streams_stages',
+    'streams/machine_monitor': 'streams_stages', 'monitor/mass': 'payload_load_change',
     'streams/regular': 'streams_regular',
     'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
     'monitor/bounds': 'streams_channel_monitor streams_limits streams_linkage_recovery',
     'monitor/channels': ('streams_channel_monitor streams_linkage_recovery streams_machine_recovery '
                                 'streams_linkage'),
-    'streams/linkage/state_monitor': 'streams_linkage_recovery streams_linkage',
-    'streams/linkage/observed_coordinates': 'streams_linkage_recovery streams_linkage',
+    'monitor/mechanism': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/history': 'streams_linkage', 'streams/linkage/stage': 'streams_linkage',
-    'streams/linkage/health': 'streams_linkage', 'streams/linkage/start': 'streams_linkage streams_linkage_recovery',
+    'monitor/health': 'streams_linkage', 'streams/linkage/start': 'streams_linkage streams_linkage_recovery',
     'streams/linkage/lagged': 'streams_linkage_lagged',
-    'payload/trust': 'payload_trust', 'payload/exchanged': 'payload_exchanged', 'payload/gates': 'payload_gates',
+    'monitor/trust': 'payload_trust', 'monitor/exchanged': 'payload_exchanged', 'payload/gates': 'payload_gates',
     'payload/state_gates': 'payload_state_gates', 'payload/joint': 'payload_estimator estimators_weighing',
     'estimators/mass_information': 'estimators_weighing streams_rates',
-    'payload/load_change': 'payload_load_change', 'payload/steps': 'payload_steps',
+    'payload/steps': 'payload_steps',
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_load_change',
     'scale/detection': 'scale_detection streams_elapsed', 'scale/load': 'scale_detection',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
@@ -142,7 +141,7 @@ def run(only: list[str], path: Path | None, survivors: bool) -> dict[str, str]:
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('only', nargs='*', help='modules, as streams/jumps, or numbers, as monitor/samples.NOISE')
+    parser.add_argument('only', nargs='*', help='modules, as monitor/samples, or numbers, as monitor/samples.NOISE')
     parser.add_argument('--json', type=Path, help='file that keeps what was found')
     parser.add_argument('--survivors', action='store_true', help='try again what survived')
     arguments = parser.parse_args()

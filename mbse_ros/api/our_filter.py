@@ -17,9 +17,9 @@ from ..estimators.filters.observer import LinkageEstimates, LinkageObserver, Noi
 from ..estimators.linkage_settings import LinkageSettings
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
+from ..monitor.mechanism import Assessment, StateMonitor
 from ..streams.linkage.filter_states import restarted_state, start_stddev
 from ..streams.linkage.start import restart_pose
-from ..streams.linkage.state_monitor import Assessment, StateMonitor
 from ..streams.records import ObserverStatus
 from .results.motion_estimate import MotionEstimate
 

@@ -169,8 +169,8 @@ KINDS = {
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
         '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
         '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s; of a mass '
-        'also: windows of {payload.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
-        'exchanged, after {payload.exchanged.FREE} s that a load explains, for {payload.exchanged.LONGEST} s at most',
+        'also: windows of {monitor.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
+        'exchanged, after {monitor.exchanged.FREE} s that a load explains, for {monitor.exchanged.LONGEST} s at most',
         (_STATE, _MASS), True),
     Fault.UNSOLVED: Kind(
         'not solved', 'the smoother found no solution, or is too far behind', 'loses the state, LOST',
@@ -180,15 +180,15 @@ KINDS = {
         'for {streams.mass_monitor.RETURN_NS} s after a fault that doubts the state', (_MASS,)),
     Fault.FIRST_MASS: Kind(
         'the first mass does not agree yet with the one half a second before', 'no load is known yet',
-        'CHANGING: no mass yet', 'masses {payload.load_change.LOOK_BACK} s apart differ by more than '
-        '{payload.load_change.AGREES} deviations of their noise', (_MASS,)),
+        'CHANGING: no mass yet', 'masses {monitor.mass.LOOK_BACK} s apart differ by more than '
+        '{monitor.mass.AGREES} deviations of their noise', (_MASS,)),
     Fault.PAUSED: Kind(
         'after a pause of sensors the load may be another one, and is not known yet',
         'samples were missing, and no mass is known since', 'NO_DATA: the mass is held',
         'a pause, of which each {estimators.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
     Fault.UNSEEN: Kind(
         'the load may be another', 'cylinders moved that nothing weighs', 'CHANGING: forgets the mass',
-        'less than {streams.verdict.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are '
+        'less than {monitor.mass.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are '
         'not measured', (_MASS,)),
     Fault.LIMITS: Kind(
         'the mass is not within', 'beyond `payload.limits` by 3 standard deviations', _WRONG,
@@ -200,9 +200,9 @@ KINDS = {
         (_MASS,)),
     Fault.LOAD_CHANGES: Kind(
         'the load changes', 'the force balance shows another mass', 'CHANGING: forgets the mass',
-        'within {payload.load_change.LOOK_BACK} s the logarithm of what counts still of the mass falls by '
-        '{payload.load_change.CHANGED}, and its noise rises {payload.load_change.LOST} times; until it moves by less '
-        'than {payload.load_change.CALM} deviation and is known to {payload.load_change.KNOWN} of the range of its '
+        'within {monitor.mass.LOOK_BACK} s the logarithm of what counts still of the mass falls by '
+        '{monitor.mass.CHANGED}, and its noise rises {monitor.mass.LOST} times; until it moves by less '
+        'than {monitor.mass.CALM} deviation and is known to {monitor.mass.KNOWN} of the range of its '
         'limits', (_MASS,)),
     Fault.SURPRISE: Kind(
         'masses of these poses contradict those before', 'the machine has moved, or a sensor has become wrong',
@@ -211,9 +211,9 @@ KINDS = {
     Fault.NOT_TRUSTED: Kind(
         'not trusted yet', 'the masses looked well for too short a time after alarms',
         f'{_WRONG} until they agree for a while of motion',
-        'less than {payload.trust.FIRST} s of motion, each time twice as long up to {payload.trust.LONGEST} s, after '
-        'an implausible mass, {payload.trust.LASTING} s of masses that change to and fro, or more than '
-        '{payload.trust.ALARMS} alarms', (_MASS,)),
+        'less than {monitor.trust.FIRST} s of motion, each time twice as long up to {monitor.trust.LONGEST} s, after '
+        'an implausible mass, {monitor.trust.LASTING} s of masses that change to and fro, or more than '
+        '{monitor.trust.ALARMS} alarms', (_MASS,)),
     Fault.SINGULAR: Kind(
         'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
         'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),
@@ -223,7 +223,7 @@ KINDS = {
     Fault.EXCHANGED: Kind(
         'the forces balance only with these exchanged (swapped hoses, or one of them is wrong)',
         'no load explains the two pressures of a cylinder as they are, and one does the other way', _WRONG,
-        'windows of {payload.exchanged.WINDOW} s: no mass within `payload.limits` agrees to {payload.exchanged.SURE} '
+        'windows of {monitor.exchanged.WINDOW} s: no mass within `payload.limits` agrees to {monitor.exchanged.SURE} '
         'standard deviations and friction', (_MASS,)),
 }
 DOUBTS = Fault(sum(fault for fault, kind in KINDS.items() if kind.doubts))

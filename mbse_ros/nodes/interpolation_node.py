@@ -22,10 +22,10 @@ from ..errors import SampleError
 from ..machine import Machine
 from ..monitor.ages import Ages
 from ..monitor.clocks import Gaps
+from ..monitor.rates import too_slow
 from ..sources.machine import left_over
 from ..sources.map import ARRIVAL
 from ..streams.interpolation import InterpolationSettings, Interpolator
-from ..streams.rates import too_slow
 from ..streams.records import Segment
 from .base.diagnostics import ERROR, OK, WARN, Strangers, diagnostic_array
 from .base.lifecycle import ManagedNode

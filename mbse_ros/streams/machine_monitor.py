@@ -19,9 +19,9 @@ from ..machine import Machine
 from ..monitor.bounds import StateBounds
 from ..monitor.channels import NoiseWatch
 from ..monitor.faults import NONE, Fault, reason_of, together
+from ..monitor.rates import too_rare
 from ..monitor.recovery import CUT, Recovery
 from ..monitor.samples import RangeCheck, UnitCheck
-from .rates import too_rare
 from .records import ObserverStatus, Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
@@ -198,7 +198,8 @@ class MachineMonitor:
             return ObserverStatus.OK, '', NONE      # nearly always
         outside = reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR if result.outside else ''
         return ObserverStatus.OK, *together({
-            Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(segment, result.rare), Fault.REJECTED: refused})
+            Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(
+                result.rare, segment.channels, segment.repeats.tolist(), segment.step_ns), Fault.REJECTED: refused})
 
     def _unusable(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""

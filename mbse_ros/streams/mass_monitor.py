@@ -9,15 +9,14 @@ from math import nan
 from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
+from ..monitor.exchanged import Exchanged
 from ..monitor.faults import DOUBTS, NONE, Fault, reason_of
-from ..payload.exchanged import Exchanged
-from ..payload.load_change import LoadChange
+from ..monitor.mass import FIRST_WEIGHED, LoadChange, Verdict, vague, verdict_of
+from ..monitor.rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
+from ..monitor.trust import WANDERED, Alarm, Drift, OneWay, Trust
 from ..payload.mass import Mass
-from ..payload.trust import WANDERED, Alarm, Drift, OneWay, Trust
 from .machine_monitor import OR_SENSOR
-from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
 from .records import JUDGED, ObserverStatus, PayloadStatus, StateEstimate
-from .verdict import FIRST_WEIGHED, Verdict, vague, verdict_of
 
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 

@@ -23,6 +23,8 @@ from ..estimators.mass_information import columns
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..monitor.faults import Fault
+from ..monitor.mass import Verdict
+from ..monitor.rates import SHARE
 from ..payload.estimator import PayloadEstimator
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
@@ -31,9 +33,7 @@ from ..payload.paper import PaperEstimator
 from ..payload.payload_settings import PayloadSettings
 from .machine_monitor import MachineMonitor, UsableSamples
 from .mass_monitor import MassMonitor
-from .rates import SHARE
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
-from .verdict import Verdict
 
 
 class ObserverStage:

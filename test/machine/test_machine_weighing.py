@@ -21,7 +21,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
 from mbse_ros.machine.equations import check_weighs, why_unweighed
-from mbse_ros.payload.load_change import LoadChange
+from mbse_ros.monitor.mass import LoadChange
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle

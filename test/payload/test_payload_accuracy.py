@@ -28,6 +28,7 @@ from mbse_ros.description.model import Scalar
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault
+from mbse_ros.monitor.mass import vague
 from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
@@ -35,7 +36,6 @@ from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
-from mbse_ros.streams.verdict import vague
 
 MASSES = (0.0, 50.0, 200.0)
 SEGMENT = 0.1       # s, where not every sensor period is looked at

@@ -13,7 +13,7 @@ from machine_variants import REMOVED, changed
 
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.exchanged import Exchanged, masses_both_ways
+from mbse_ros.monitor.exchanged import Exchanged, masses_both_ways
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 

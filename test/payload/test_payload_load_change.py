@@ -12,13 +12,12 @@ from core_support import crane, estimate, simulate
 from machine_variants import REMOVED, changed
 
 from mbse_ros.machine import Machine
-from mbse_ros.payload.load_change import LoadChange
+from mbse_ros.monitor.mass import LoadChange, verdict_of
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Output
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
-from mbse_ros.streams.verdict import verdict_of
 
 LIMITS = 0.0, 1000.0
 SPAN = 1000.0

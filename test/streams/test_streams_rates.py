@@ -21,6 +21,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.clocks import Gaps
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
+from mbse_ros.monitor.rates import Lately, too_slow
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
@@ -29,7 +30,6 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Output, Pipeline
-from mbse_ros.streams.rates import Lately, too_slow
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment
 from mbse_ros.streams.stages import PayloadStage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...streams.rates import too_slow
+from ...monitor.rates import too_slow
 from ..log_samples import LogSamples
 from ..long_log import LongLog
 

@@ -12,8 +12,8 @@ import numpy as np
 from ...estimators.interpolation_error import RARE, line_errors
 from ...machine import Machine
 from ...monitor.ages import Age, offsets
+from ...monitor.rates import needed_rate
 from ...streams.interpolation import InterpolationSettings
-from ...streams.rates import needed_rate
 from ..log_samples import LogSamples
 from .channel_series import Series
 from .clock_rules import set_findings

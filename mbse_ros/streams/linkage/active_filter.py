@@ -18,7 +18,7 @@ from ...estimators.filters.filters import check_options
 from ...estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
 from ...estimators.filters.parts.problem import Problem, problem
 from ...estimators.linkage_settings import LinkageSettings, numbers, option_values
-from .health import HealthWatch
+from ...monitor.health import HealthWatch
 from .history import TunedFilter
 
 MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names

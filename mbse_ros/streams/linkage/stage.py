@@ -21,12 +21,12 @@ from ...estimators.filters.observer import LinkageObserver
 from ...estimators.linkage_settings import LinkageSettings
 from ...monitor.channels import DroppedSamples
 from ...monitor.faults import Fault, reason_of
+from ...monitor.mechanism import Assessment, StateMonitor
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .active_filter import ActiveFilter
 from .filter_states import initial_state, restarted_state, start_stddev
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
 from .start import first_pose, moved_to, restart_pose
-from .state_monitor import Assessment, StateMonitor
 
 Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'

@@ -11,10 +11,10 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...estimators.filters.parts.problem import Problem
-from .observed_coordinates import ObservedCoordinates
+from ...monitor.mechanism import ObservedCoordinates
 
 if TYPE_CHECKING:
-    from .state_monitor import Assessment, StateMonitor
+    from ...monitor.mechanism import Assessment, StateMonitor
 
 Poses = tuple[np.ndarray, np.ndarray]
 STEP = 0.1          # rad or m of one step of the way: Newton's method must not end on another branch

@@ -14,9 +14,8 @@ from math import exp, hypot, sqrt
 import numpy as np
 
 from ..estimators.interpolation_error import RARE as FEW
-from ..monitor.faults import Fault, reason_of
 from ..payload.mass import NORMAL, Mass
-from .records import Segment
+from .faults import Fault, reason_of
 
 SHARE = FEW ** -2   # of the information of such samples that counts where masses are compared: line errors are alike
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
@@ -54,14 +53,15 @@ class Lately:
         return abs(weighted / information - mass.weighed) <= hypot(mass.half_width, NORMAL / sqrt(information))
 
 
-def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:
-    """Why a segment says little of the mass: its channels whose lines between samples are off by so many standard
-    deviations, the worst first; '' for none."""
+def too_rare(rare: Sequence[tuple[int, float]], channels: Sequence[str], repeats: Sequence[float], step_ns: int) -> str:
+    """Why a segment says little of the mass: places of its channels whose lines between samples are off by so many
+    standard deviations, the worst first, '' for none; ``repeats`` (channels,): steps of ``step_ns`` from sample to
+    sample."""
     if not rare:
         return ''
     place, off = rare[0]
-    rate = 1e9 / (float(segment.repeats[place]) * segment.step_ns)
-    return (f'{reason_of(Fault.RARE)}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about '
+    rate = 1e9 / (float(repeats[place]) * step_ns)
+    return (f'{reason_of(Fault.RARE)}: {channels[place]} comes at {rate:.2g} Hz and needs about '
             f'{needed_rate(rate, off)} Hz')
 
 

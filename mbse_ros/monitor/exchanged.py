@@ -32,7 +32,7 @@ from ..estimators.hydraulic_state import state_names
 from ..estimators.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
-from ..monitor.faults import Fault, reason_of
+from .faults import Fault, reason_of
 
 WINDOW = 0.2        # s over which the machine is weighed with one mean acceleration; all known, twice that
 SURE = 3.0          # standard deviations by which a mass may be off

@@ -7,12 +7,12 @@ from collections import deque
 
 import numpy as np
 
-from ...compiled import Kernel
-from ...estimators.filters.observer import LinkageObserver
-from ...estimators.filters.parts.linearised import linearised_function
-from ...estimators.observability.information import observability
-from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
-from ..records import Health
+from ..compiled import Kernel
+from ..estimators.filters.observer import LinkageObserver
+from ..estimators.filters.parts.linearised import linearised_function
+from ..estimators.observability.information import observability
+from ..estimators.whiteness import FEWEST, innovation_health, ljung_box
+from .status import Health
 
 WINDOW = 200        # innovations
 SEEN = 50           # instants of the observability's window

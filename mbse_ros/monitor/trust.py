@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import copysign, hypot, inf, isfinite
 
-from .mass import Mass
+from ..payload.mass import Mass
 
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
 LONGEST = 16.0          # ... and at most: they double where trust is lost again within ...
