@@ -7,41 +7,36 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
-from ..estimators.observability.information import BLIND
+from ..estimators.filters.parts.linearised import MODELS
 from ..estimators.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
 from ..estimators.observability.mass_accuracy import MassAccuracy, mass_accuracy
 from ..estimators.observability.payload_observability import PayloadObservability, payload_observability
 from ..machine import Machine
 from ..machine.equations import measured_equations, missing_pressures, why_unweighed
-from ..report.chart import Curve, Panel
 from ..report.files import read_table
 from ..report.text import number
 from .load import Loadable, loaded
-from .results.result import Result
-from .results.series import ResultSeries
+from .results.observability import ALL, MOVING, START, STEP, Asked, Observability, middles
 from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-    from ..estimators.filters.analysis.observability import SampledMotion, StateObservability
+    from ..estimators.filters.analysis.observability import SampledMotion
 
 FEW = 12        # poses at which the motion is looked at
-START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'
-STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
 TABLE = 'the motion'
-OPTION = '--trajectory'
+OPTION = 'trajectory'
 UNEVEN = 1e-6       # largest deviation of a step, as a share of it
-Trajectory = str | MotionSimulation
+Trajectory = str | Path | MotionSimulation
 
 
 def pose_sets(machine: Machine, trajectory: str) -> dict[str, Poses]:
@@ -67,94 +62,43 @@ def payload_by_poses(machine: Machine, sensors: Sequence[str], sets: dict[str, P
     return {label: payload_observability(machine, sensors, poses) for label, poses in sets.items()}
 
 
-@dataclass(frozen=True)
-class Observability(Result):
-    """What sensors see, in windows whose middles are ``t`` (w,), s (of a machine: places in a list of poses).
-
-    ``names`` (l,) of the states; ``information`` (w, l) along the directions of each window, least first: 1 halves the
-    variance that was known before; ``rank`` (w,): directions that are seen; ``verdict``: 'seen', 'blind at times' or
-    'blind'; ``blind``: directions that are not seen, in words, and in how many windows; ``helpers``: least information
-    with each further sensor, best first. ``payload``: of a machine, by sets of poses, what its pressures see of mass
-    and centre (``rank``, ``blind``, ``stddev``).
-    """
-
-    t: np.ndarray
-    observed: StateObservability
-    payload: dict[str, PayloadObservability] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names (l,) of the states."""
-        return self.observed.names
-
-    @property
-    def information(self) -> np.ndarray:
-        """Information (w, l), least first."""
-        return np.array([window.information for window in self.observed.windows])
-
-    @property
-    def rank(self) -> np.ndarray:
-        """Number of directions that are seen (w,)."""
-        return np.array([window.rank for window in self.observed.windows])
-
-    @property
-    def verdict(self) -> str:
-        """'seen', 'blind at times' or 'blind'."""
-        return self.observed.verdict
-
-    @property
-    def blind(self) -> dict[str, int]:
-        """Directions that are not seen, in words, and in how many windows."""
-        return self.observed.blind
-
-    @property
-    def helpers(self) -> dict[str, float]:
-        """Least information with each further sensor, best first."""
-        return self.observed.helpers
-
-    def series(self) -> list[ResultSeries]:
-        """Information along each direction and the rank."""
-        found = [ResultSeries(f'direction {k + 1}', '1', column, panel='information')
-                 for k, column in enumerate(self.information.T)]
-        return [*found, ResultSeries('rank', '1', self.rank.astype(float))]
-
-    def plot(self, *names: str, truth: Result | None = None) -> Figure:
-        """The information over the windows on a logarithmic axis; with names as any result."""
-        if names:
-            return super().plot(*names, truth=truth)
-        from matplotlib import pyplot
-
-        from ..report.plots import draw_plots
-        return draw_plots([information_panel(self.observed, self.t)],
-                          lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
 
 
-def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajectory = 'free', kind: str = 'force',
+def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajectory = 'free', kind: str | None = None,
                   duration: float = 4.0, window: float = 0.5) -> Observability:
     """Look at windows of ``window``, s, along a motion.
 
-    ``trajectory``: 'free' motion from the start for ``duration``, s, 'rest' at the start, or what ``simulate`` gave
-    (even steps). ``kind``: transition of the filters, 'simple' (DEKF, errorEKF), 'exact' (errorEKF_EJ, UKF), 'force'
-    (errorEKF_FE). Of a machine the poses of its whole range ('free') or its start ('rest') are looked at, as the
-    observer does. Raises SettingError.
+    ``trajectory``: 'free' motion from the start for ``duration``, s, 'rest' at the start, the path of a table of a
+    motion (``t``, the independent coordinates and their velocities; even steps), or what ``simulate`` gave. ``kind``:
+    transition of the filters, 'simple' (DEKF, errorEKF), 'exact' (errorEKF_EJ, UKF), 'force' (errorEKF_FE, the
+    default), or 'all' (``models``, and as ``observed`` the last of them). Of a machine the poses of its whole range
+    ('free'), its start ('rest') or the table are looked at, as the observer does. Raises SettingError,
+    PositionProblemError.
     """
     item = loaded(model)
     if isinstance(sensors, str):
         raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
-    if isinstance(trajectory, str):
-        check_choice('trajectory', trajectory, TRAJECTORIES)
+    if kind not in (None, 'all'):
+        check_choice('kind', kind, MODELS)
+    if isinstance(trajectory, (str, Path)) and trajectory not in TRAJECTORIES and not Path(trajectory).is_file():
+        raise SettingError('trajectory', str(trajectory), 'free, rest, or the CSV file of a motion')
     if not (math.isfinite(duration) and 2 * STEP <= window <= duration <= 1000.0):
         raise SettingError('duration', duration, f'seconds, from window ({window:g}) up to 1000')
+    label = trajectory.model.description.name if isinstance(trajectory, MotionSimulation) else str(trajectory)
     if isinstance(item, Machine):
-        return _of_machine(item, sensors, trajectory, window)
+        if kind not in (None, 'all'):
+            raise SettingError('kind', kind, 'no such option for a machine: its motion is looked at as the observer '
+                               'does, with constant accelerations')
+        return _of_machine(item, sensors, trajectory, Asked(item.name, tuple(sensors), label, duration, window, item))
     from ..estimators.filters.analysis.observability import state_observability  # here: slow to import
     motion = motion_along(item, trajectory, duration, window)
-    (found,) = state_observability(item, tuple(sensors), motion, [kind], window)
-    return Observability(middles(found, motion.dt, window) + motion.t[0], found)
+    found = state_observability(item, list(sensors), motion, MODELS if kind == 'all' else [kind or 'force'], window)
+    return Observability(middles(found[-1], motion.dt, window) + motion.t[0], found[-1], models=tuple(found),
+                         asked=Asked(item.description.name, tuple(sensors), label, duration, window))
 
 
 def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> SampledMotion:
-    """The free motion from the start, one window of standing there, or a simulated motion."""
+    """The free motion from the start, one window of standing there, the motion of a table, or a simulated one."""
     from ..dynamics.motion import simulate as integrate
     from ..estimators.filters.analysis.observability import SampledMotion
     if isinstance(trajectory, MotionSimulation):
@@ -164,47 +108,36 @@ def motion_along(model: Model, trajectory: Trajectory, duration: float, window: 
                                f'a motion of {model.description.name} in the same coordinates, longer than the window')
         every = max(1, round(STEP / dt))
         return SampledMotion(trajectory.q[::every], trajectory.qd[::every], t[::every], every * dt)
+    if trajectory not in TRAJECTORIES:
+        motion = read_trajectory(Path(trajectory), model)
+        if motion.t[-1] - motion.t[0] < window:
+            raise SettingError('window', window, f'up to {motion.t[-1] - motion.t[0]:g} s, the motion of {trajectory}')
+        return motion
     if trajectory == 'rest':
         count, start = int(round(window / STEP)) + 1, model.start
         return SampledMotion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count),
                              STEP)
-    motion = integrate(model, duration, STEP, 'trapezoid')
-    return SampledMotion(motion.q, motion.qd, motion.t, STEP)
+    free = integrate(model, duration, STEP, 'trapezoid')
+    return SampledMotion(free.q, free.qd, free.t, STEP)
 
 
-def middles(observed: StateObservability, dt: float, window: float) -> np.ndarray:
-    """Middles (w,) of the windows, s from the start of the motion."""
-    return np.array([item.start * dt + window / 2 for item in observed.windows])
 
 
-def information_panel(observed: StateObservability, t: np.ndarray) -> Panel:
-    """Information of each direction over the windows; what is not seen lies on the lower edge."""
-    information = np.maximum([item.information for item in observed.windows], BLIND)
-    curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(observed.names))]
-    return Panel(f"model '{observed.model}': information, {observed.verdict}", 'in units of the prior', curves,
-                 y_scale='log', note=f'rank {observed.rank} of {len(observed.names)}')
 
 
-def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory, window: float) -> Observability:
-    if not isinstance(trajectory, str):
-        raise SettingError('trajectory', type(trajectory).__name__, "'free' or 'rest', of a machine")
+def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory, asked: Asked) -> Observability:
+    if isinstance(trajectory, MotionSimulation):
+        raise SettingError('trajectory', type(trajectory).__name__, "'free', 'rest' or a table, of a machine")
     for name in sensors:
         check_choice('sensors', name, machine.description.sensors)
     from ..estimators.observability.machine_observability import machine_observability
-    sets = pose_sets(machine, trajectory)
-    found = machine_observability(machine, sensors, few_of(list(sets.values())[-1]), window)
-    return Observability(np.arange(len(found.windows), dtype=float), found, payload_by_poses(machine, sensors, sets))
-
-
-def state_json(observed: StateObservability) -> dict[str, Any]:
-    """The result as JSON."""
-    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
-                'condition': window.condition} for window in observed.windows]
-    helpers = [{'sensor': name, 'least_information': least, 'gain': least / observed.least if observed.least else None}
-               for name, least in observed.helpers.items()]
-    return {'model': observed.model, 'verdict': observed.verdict, 'states': list(observed.names),
-            'prior': observed.prior, 'rank': observed.rank, 'least_information': observed.least,
-            'blind': observed.blind, 'windows': windows, 'helpers': helpers}
+    sets = sets_along(machine, str(trajectory))
+    where, widest = list(sets.items())[-1]
+    found = machine_observability(machine, sensors, few_of(widest), asked.window)
+    payload, weighing = payload_by_poses(machine, sensors, sets), weighing_by(machine, sensors)
+    asked = replace(asked, weighing=weighing, weighs=tuple(weighing_lines(machine, sensors, weighing)), where=where,
+                    better=more_pressures(machine, sensors, widest))
+    return Observability(np.arange(len(found.windows), dtype=float), found, payload, (found,), asked)
 
 
 def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
@@ -265,10 +198,6 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
     return found
 
 
-def payload_json(observed: PayloadObservability) -> dict[str, Any]:
-    """Rank, information, what is blind, and standard deviations."""
-    return {'rank': observed.rank, 'information': observed.window.information, 'blind': observed.blind,
-            'stddev': observed.stddev}
 
 
 def read_trajectory(path: Path, model: Model) -> SampledMotion:

@@ -6,12 +6,14 @@ import json
 import numpy as np
 import pytest
 from cli_support import mbse as command
+from cli_support import refused
 from matplotlib import pyplot
 
 import mbse_ros as mbse
 from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import GraphError, SettingError
+from mbse_ros.report.files import write_json
 
 SENSORS = ['encoder']
 
@@ -45,6 +47,42 @@ def test_what_the_sensors_do_not_see_is_a_warning_here_too():
     still = mbse.Samples(0.005 * np.arange(1, 61), ('crank_gyro',), np.zeros((60, 1)))
     found = mbse.smooth(still, 'four_bar', sensors=['crank_gyro'], backend='vm')
     assert any('theta: the sensors do not see it' in line for line in found.warnings)
+
+
+def check_same(found, done, path, theirs):
+    """JSON, words and titles of tables of a result are those of the command."""
+    write_json(path, found.to_json())
+    assert done.status == 0 and json.loads(path.read_text()) == json.loads(theirs.read_text())
+    said = ' '.join(done.out.split())
+    assert all(' '.join(line.split()) in said for line in (*found.summary(), *(item.title for item in found.tables())))
+
+
+@pytest.mark.parametrize('name, sensors, words, options', [
+    ('four_bar', 'crank_gyro', ('--duration', 1), {'duration': 1.0, 'kind': 'all'}),
+    ('four_bar', 'encoder', ('--trajectory', 'rest', '--model', 'exact'), {'trajectory': 'rest', 'kind': 'exact'}),
+    ('patu655_lift', 'lift_stroke,lift_piston', (), {})])
+def test_what_sensors_see_as_by_the_command_line(name, sensors, words, options, tmp_path):
+    found = mbse.observability(name, sensors.split(','), **options)
+    done = command('observability', name, '--sensors', sensors, *words, '--json', tmp_path / 'theirs', '-o',
+                   tmp_path / 'plots')
+    check_same(found, done, tmp_path / 'ours', tmp_path / 'theirs')
+    assert (found.report(tmp_path / 'report') / 'observability.png').read_bytes() == (
+        tmp_path / 'plots' / 'observability.png').read_bytes()
+
+
+def test_noises_as_by_the_command_line(tmp_path):
+    """On simulated logs of a mechanism, and on a log of it."""
+    of = {'estimator': 'DEKF', 'sensors': ['encoder'], 'skip': 0.5, 'backend': 'vm'}
+    words = 'tune', '--estimator', 'DEKF', '--sensors', 'encoder', '--skip', 0.5, '--backend', 'vm', '--json'
+    done = command(*words, tmp_path / 'theirs', '--duration', 1, 'four_bar')
+    check_same(mbse.tune('four_bar', duration=1.0, **of), done, tmp_path / 'ours', tmp_path / 'theirs')
+    bag = mbse.write_bag(tmp_path / 'bag', mbse.simulate('four_bar', 1.0, sensors=SENSORS))
+    done = command(*words, tmp_path / 'log', '--mechanism', 'four_bar', bag)
+    check_same(mbse.tune([bag], mechanism='four_bar', **of), done, tmp_path / 'ours', tmp_path / 'log')
+    for wrong, said in ((dict(duration=0.01), 'duration'), (dict(sensors=()), 'sensors'), (dict(z=[1.0]), 'z: got')):
+        with pytest.raises(SettingError, match=said):
+            mbse.tune('four_bar', **{**of, **wrong})
+    assert refused(*words, tmp_path / 'x', bag).startswith('--mechanism: got None, expected the mechanism')
 
 
 @pytest.mark.parametrize('words, options', [

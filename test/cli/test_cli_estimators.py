@@ -57,7 +57,7 @@ def test_observability_says_what_the_paper_says(tmp_path):
 
 def test_observability_refusals():
     start = ('observability', 'four_bar', '--sensors')
-    assert refused(*start, 'radar').startswith("sensors: got 'radar', expected one of encoder")
+    assert refused(*start, 'radar').startswith("--sensors: got 'radar', expected one of encoder")
     assert refused(*start, ' , ').startswith('--sensors')
     assert refused(*start, 'encoder', '--trajectory', 'walk').startswith("--trajectory: got 'walk'")
     assert refused(*start, 'encoder', '--model', 'best').startswith("--model: got 'best'")
@@ -149,7 +149,7 @@ def test_tune_refusals(tmp_path, logs):
     options = ('--estimator', 'DEKF', '--sensors', 'encoder')
     assert refused('tune', logs[0] / 'log.csv', *options).startswith('--mechanism')
     assert 'No such file' in refused('tune', tmp_path / 'no.csv', '--mechanism', 'four_bar', *options)
-    assert refused('tune', 'four_bar', '--estimator', 'KF', '--sensors', 'encoder').startswith("estimator: got 'KF'")
-    assert refused('tune', 'four_bar', *options, '--duration', 1).startswith('skip')
+    assert refused('tune', 'four_bar', '--estimator', 'KF', '--sensors', 'encoder').startswith("--estimator: got 'KF'")
+    assert refused('tune', 'four_bar', *options, '--duration', 1).startswith('--skip')
     assert 'no samples of coupler_gyro' in refused('tune', logs[0] / 'bag', '--mechanism', 'four_bar', '--estimator',
                                                    'DEKF', '--sensors', 'coupler_gyro')
