@@ -1,23 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``export_c``: a mechanism as plain C."""
+"""``export_c``: a mechanism, or a machine's estimator, as plain C."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .load import Loadable, model_of
+from ..dynamics.model import load_model
+from ..errors import SettingError, refuse_options
+from ..machine import Machine
+from .estimate import Tuning, words
+from .load import Loadable, loaded, model_of, named
 
 if TYPE_CHECKING:
+    from ..embedded.write import EstimatorExport
     from ..export.write import Export
 
 
-def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str = 'exact') -> Export:
+def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str | None = None, *,
+             coordinates: str | None = None, independent: Sequence[str] | None = None, free: Sequence[str] = (),
+             estimator: bool = False, single: bool | None = None, rate: float | None = None,
+             tuning: Tuning | None = None) -> Export | EstimatorExport:
     """Write a model as C99 that needs nothing but libm (docs/export_c.md).
 
     ``folder``: new, empty, or an earlier export. ``dt``, s: step of the recorded transitions that its test compares;
-    ``order``: 'exact', or '1' to '4' of the series. Gives the ``folder``, its ``files``, and the ``names`` and units of
-    the vectors. Raises SettingError, OSError.
+    ``order``: 'exact' (the default), or '1' to '4' of the series. Of a mechanism by its name ``coordinates``,
+    ``independent`` ones and ``free`` numbers as of ``load``.
+
+    ``estimator``: of a machine its observer and payload estimator, one function a tick, instead; ``dt``: steps in a
+    tick, ``rate`` of the ticks, Hz (default 100), ``single`` precision, ``tuning`` of ``observer.`` and ``payload.``.
+
+    Gives the ``folder``, its ``files``, ``summary()``, and of a mechanism the ``names`` and units of the vectors.
+    Raises SettingError, OSError, DescriptionError, SingularConfigurationError (a singular start).
     """
-    from ..export.write import export_c as write  # here, because it takes its time to import
-    return write(model_of(model), folder, dt, order)
+    if estimator:
+        refuse_options('a mechanism, not --estimator', {'order': order, 'coordinates': coordinates,
+                                                        'independent': independent, 'free': free or None})
+        return _estimator(model, folder, 100.0 if rate is None else rate, dt, bool(single), words(tuning or {}))
+    refuse_options('--estimator', {'single': single, 'rate': rate, 'tuning': tuning or None})
+    from ..dynamics.singular import check_regular  # here, because they take their time to import
+    from ..export.write import export_c as write
+    if coordinates is not None or independent is not None or free:
+        given = None if independent is None else tuple(independent)
+        item = load_model(named(model), coordinates, given, tuple(free), 'vm')
+    else:
+        item = model_of(model, 'vm')
+    check_regular(item, item.start)
+    return write(item, folder, dt, order or 'exact')
+
+
+def _estimator(model: Loadable, folder: str | Path, rate: float, dt: float, single: bool, tuning: Sequence[str]
+               ) -> EstimatorExport:
+    from ..embedded.tables import EstimatorSetup  # here, because they take their time to import
+    from ..embedded.write import export_estimator
+    from ..offline.bag import TUNING, parse_tuning
+    kinds = {room: kind for room, kind in TUNING.items() if room in ('observer', 'payload')}
+    found = parse_tuning(['observer.weighing=apart', *tuning], kinds)
+    machine = loaded(model)
+    if not isinstance(machine, Machine):
+        raise SettingError('estimator', True, f'a machine: {machine.description.name} has no cylinders')
+    return export_estimator(EstimatorSetup(machine, found['observer'], found['payload'], rate, dt), folder, single)

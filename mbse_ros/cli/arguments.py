@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..description.model import MechanismDescription
     from ..dynamics.model import Model
     from ..report.data import Table
-    from ..sources.map import SourceMap
 
 T = TypeVar('T')
 OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model'}      # by the names of arguments, where they differ
@@ -49,20 +48,6 @@ OfMachine = Annotated[str | None, typer.Option(
 Sources = Annotated[str | None, typer.Option(
     '--sources', help="Which topics and fields the channels are, a .yaml file or a name of config/sources; none: the "
                       "package's own topics. [the section of the machine's or mechanism's file, else our own topics]")]
-
-
-def sources_of(name: str | None) -> SourceMap | None:
-    """The map of a name; raises DescriptionError."""
-    from ..sources.map import load_sources  # here, as it takes its time to import
-    return None if name is None else load_sources(name)
-
-
-def machine_name(given: str | None, bags: Sequence[str | Path], namespace: str | None) -> str:
-    """The machine given, else the one that the bags name; raises BagError, see ``recorded_machine``."""
-    if given is not None:
-        return given
-    from ..offline.bag import recorded_machine  # here, as it takes its time to import
-    return recorded_machine(bags, namespace)
 
 
 def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .arguments import Coordinates, Set, independent_of, names_of, refuse_options
+import mbse_ros as mbse
+
+from .arguments import Coordinates, Set, called, independent_of, names_of
 
 
 def export_c(
@@ -38,49 +39,9 @@ def export_c(
     Of a mechanism state rates and exact Jacobian, transition step, position problem, sensors; of a machine with
     --estimator one function a tick, samples in, mass with interval and status out. With a test of recorded outputs.
     """
-    if estimator:
-        refuse_options('a mechanism, not --estimator', {
-            'order': order, 'coordinates': coordinates, 'independent': independent, 'free': free})
-        _export_estimator(mechanism, output, 100.0 if rate is None else rate, dt, bool(single), set_ or [])
-        return
-    refuse_options('--estimator', {'single': single, 'rate': rate, 'set': set_ or None})
-    _export_model(mechanism, output, dt, order or 'exact', coordinates, independent, free)
-
-
-def _export_model(mechanism: str, output: Path, dt: float, order: str, coordinates: str | None,
-                  independent: str | None, free: str | None) -> None:
-    """Write a mechanism as C and say what was written."""
-    from ..dynamics.model import load_model
-    from ..dynamics.singular import check_regular
-    from ..export.write import export_c as write_model
     from ..report.files import check_folder
     check_folder(output)
-    model = load_model(mechanism, coordinates, independent_of(independent), tuple(names_of(free)), 'vm')
-    check_regular(model, model.start)
-    export = write_model(model, output, dt, order)
-    names = export.names
-    typer.echo(f'wrote {output}: {names.prefix}.h, {len(export.files)} files; {len(names.q)} coordinates, state of '
-               f'{2 * len(names.z)} ({", ".join(item.name for item in names.z)} and rates), {len(names.u)} inputs, '
-               f'{len(names.h)} sensor channels, {len(names.p)} parameters')
-    if model.redundant:
-        typer.echo(f'left out, as other constraints imply them: {", ".join(model.redundant)}')
-    typer.echo(f'test: cd {output} && cc -std=c99 -O2 *.c -lm -o test_model && ./test_model')
-
-
-def _export_estimator(machine: str, output: Path, rate: float, step: float, single: bool, words: Sequence[str]
-                      ) -> None:
-    """Write a machine's estimator as C and say what was written."""
-    from ..embedded.tables import EstimatorSetup
-    from ..embedded.write import export_estimator
-    from ..machine import load_machine
-    from ..offline.bag import TUNING, parse_tuning
-    from ..report.files import check_folder
-    check_folder(output)
-    kinds = {room: kind for room, kind in TUNING.items() if room in ('observer', 'payload')}
-    tuning = parse_tuning(['observer.weighing=apart', *words], kinds)
-    of = EstimatorSetup(load_machine(machine), tuning['observer'], tuning['payload'], rate, step)
-    export = export_estimator(of, output, single)
-    typer.echo(f'wrote {output}: {export.prefix}.h, {len(export.files)} files; {len(of.machine.channels)} channels, '
-               f'{len(of.machine.commands)} commands, {rate:g} ticks a second of {of.substeps} steps, '
-               f'{"single" if single else "double"} precision')
-    typer.echo(f'test: cd {output} && cc -std=c99 -O2 *.c -lm -o test_estimator && ./test_estimator')
+    found = called(mbse.export_c, mechanism, output, dt, order, coordinates=coordinates,
+                   independent=independent_of(independent), free=names_of(free), estimator=estimator, single=single,
+                   rate=rate, tuning=set_ or None)
+    typer.echo('\n'.join(found.summary()))

@@ -12,7 +12,7 @@ import typer
 
 from .. import workers
 from ..errors import BagError, MissingModuleError, SettingError
-from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve, machine_name, sources_of
+from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve
 
 if TYPE_CHECKING:
     from ..offline.fleet import Done
@@ -41,6 +41,7 @@ def fleet(
     A table for each bag, as mbse loads makes it. What is done is not done again; what fails is written down and does
     not stop the others.
     """
+    from ..api.load import loaded_sources, recorded_name
     from ..machine import load_machine
     from ..offline.bag import KINDS, parse_tuning
     from ..offline.fleet import Task, held, known, run_fleet
@@ -55,9 +56,9 @@ def fleet(
         _check_pyarrow()
     parse_tuning(set_ or [], KINDS)
     folders = _folders(bags)
-    described = load_machine(machine_name(machine, folders, namespace), valve)
+    described = load_machine(machine or recorded_name(folders, namespace), valve)
     text = Path(described.description.file).read_text(encoding='utf-8')
-    known_sources = sources_of(sources)
+    known_sources = loaded_sources(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
                   namespace, every) for bag in folders]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)

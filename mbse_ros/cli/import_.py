@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Sources, Valve, refuse_options, sources_of
+from .arguments import Sources, Valve, refuse_options
 
 if TYPE_CHECKING:
     from ..bags.table import ImportedTable
@@ -56,9 +56,10 @@ def _import_table(table: Path, map_file: Path, output: Path, storage: str) -> No
 def _import_bag(bag: Path, machine: str, valve: str | None, sources: str | None, namespace: str | None, output: Path,
                 storage: str) -> None:
     """The samples of a machine's channels, as the map finds them."""
+    from ..api.load import loaded_sources
     from ..machine import load_machine
     from ..sources.reader import import_bag
-    found = import_bag(bag, load_machine(machine, valve), output, sources_of(sources), namespace, storage)
+    found = import_bag(bag, load_machine(machine, valve), output, loaded_sources(sources), namespace, storage)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)
     typer.echo(f'wrote {output}: {found.samples} samples over {found.seconds:.1f} s of ' + ', '.join(found.channels))

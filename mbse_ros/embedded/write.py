@@ -113,11 +113,21 @@ def _single(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class EstimatorExport:
-    """What was written: ``folder``, ``files`` in it, their ``prefix``."""
+    """What was written: ``folder``, ``files`` in it, their ``prefix``; of which ``setup``, ``single``: precision."""
 
     folder: Path
     files: tuple[str, ...]
     prefix: str
+    setup: EstimatorSetup
+    single: bool
+
+    def summary(self) -> list[str]:
+        """What there is, and how to test it, a line each."""
+        of = self.setup
+        return [f'wrote {self.folder}: {self.prefix}.h, {len(self.files)} files; {len(of.machine.channels)} channels, '
+                f'{len(of.machine.commands)} commands, {of.rate:g} ticks a second of {of.substeps} steps, '
+                f'{"single" if self.single else "double"} precision',
+                f'test: cd {self.folder} && cc -std=c99 -O2 *.c -lm -o test_estimator && ./test_estimator']
 
 
 def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = False) -> EstimatorExport:
@@ -141,7 +151,7 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
         'CMakeLists.txt': render(CMAKE, words), 'README.md': render(README, words)}
     files[MANIFEST] = _manifest(of, observer, prefix, single, [*files, MANIFEST])
     write_files(folder, files)
-    return EstimatorExport(folder, tuple(sorted(files)), prefix)
+    return EstimatorExport(folder, tuple(sorted(files)), prefix, of, single)
 
 
 GENERATED_HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */

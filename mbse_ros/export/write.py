@@ -90,11 +90,21 @@ def _record(functions: ExportedFunctions, X: np.ndarray, q: np.ndarray, u: np.nd
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: ``folder``, ``files`` in it, ``names`` of the vectors."""
+    """What was written: ``folder``, ``files`` in it, ``names`` of the vectors; constraints ``redundant``, left out."""
 
     folder: Path
     files: tuple[str, ...]
     names: Names
+    redundant: tuple[str, ...] = ()
+
+    def summary(self) -> list[str]:
+        """What there is, and how to test it, a line each."""
+        n = self.names
+        left = [f'left out, as other constraints imply them: {", ".join(self.redundant)}'] if self.redundant else []
+        return [f'wrote {self.folder}: {n.prefix}.h, {len(self.files)} files; {len(n.q)} coordinates, state of '
+                f'{2 * len(n.z)} ({", ".join(item.name for item in n.z)} and rates), {len(n.u)} inputs, '
+                f'{len(n.h)} sensor channels, {len(n.p)} parameters', *left,
+                f'test: cd {self.folder} && cc -std=c99 -O2 *.c -lm -o test_model && ./test_model']
 
 
 def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'exact') -> Export:
@@ -113,7 +123,7 @@ def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'e
         raise SettingError('mechanism', model.description.name, 'a mechanism that its drivers do not move completely')
     files, names = _files(model, dt, order)
     write_files(folder, files)
-    return Export(folder, tuple(sorted(files)), names)
+    return Export(folder, tuple(sorted(files)), names, tuple(model.redundant))
 
 
 def _files(model: Model, dt: float, order: str) -> tuple[dict[str, str], Names]:

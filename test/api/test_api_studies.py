@@ -196,5 +196,15 @@ def test_forces_of_drivers():
 
 def test_c(tmp_path):
     export = mbse.export_c('four_bar', tmp_path / 'c')
+    assert 'state of 2 (theta and rates)' in export.summary()[0]
+    relative = mbse.export_c('four_bar', tmp_path / 'relative', 2e-3, '2', coordinates='relative',
+                             independent=['theta'], free=['crank'])
+    assert len(relative.names.q) < len(export.names.q) and [item.name for item in relative.names.p] == ['crank']
+    of_machine = mbse.export_c('patu655_lift', tmp_path / 'estimator', estimator=True, rate=200.0)
+    done = command('export-c', 'patu655_lift', '-o', tmp_path / 'theirs', '--estimator', '--rate', 200)
+    assert [line.replace(str(tmp_path / 'estimator'), 'X') for line in of_machine.summary()] == [
+        line.replace(str(tmp_path / 'theirs'), 'X') for line in done.out.splitlines()]
+    for name in of_machine.files:
+        assert (tmp_path / 'estimator' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
     assert 'four_bar.h' in export.files and (export.folder / 'four_bar.h').is_file()
     assert [item.unit for item in export.names.h] == ['rad', 'rad/s', 'rad/s', 'm/s^2', 'm/s^2']

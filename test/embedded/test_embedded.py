@@ -150,7 +150,8 @@ def test_quantile():
 
 
 @pytest.mark.parametrize('words, text', [
-    (['four_bar'], 'expected a path'), (['patu655_lift', '--rate', '50'], '100 Hz or more'),
+    (['four_bar'], '--estimator: got True, expected a machine: four_bar has no cylinders'),
+    (['patu655_lift', '--rate', '50'], '100 Hz or more'),
     (['patu655_lift', '--dt', '3e-3'], '--step: got 0.003'), (['patu655_lift', '--order', '2'], 'a mechanism'),
     (['patu655_lift', '--set', 'observer.weighing=joint'], 'expected apart'),
     (['patu655_lift', '--set', 'payload.guard_time=0'], 'guard_time'),
