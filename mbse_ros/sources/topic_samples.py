@@ -14,6 +14,7 @@ from ..bags.bag import RawMessage, looked_at
 from ..bags.bulk.message_layout import Forms
 from ..bags.channel_samples import Refuse, Sample, TopicReader
 from ..bags.messages import SECOND, SENSOR_LAST_NS, typestore
+from ..bags.topics import IMU
 from ..errors import DescriptionError, SampleError, shown
 from .fields import Fields, store_fields
 from .getters import Absent, getter, number_getter, of_quaternion
@@ -247,6 +248,20 @@ class OwnTopicSamples(TopicSamples):
         self._refused: list[SampleError] = []
         reader = TopicReader(self.msgtype, lambda _, message: self.samples(message, 0, self._refused.append))
         self._forms = Forms(topic, reader, self._refused)
+
+    def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
+              stamps: dict[str, Callable[[Any], int] | None]) -> _Bound:
+        """A field of an Imu whose covariance begins with -1 is not there, as the definition of the message says."""
+        bound = super()._bind(source, msgtype, fields, stamps)
+        if msgtype != IMU:
+            return bound
+        field, value = source.path[0].field, bound.value
+
+        def measured(message: Any) -> Any:
+            if getattr(message, f'{field}_covariance')[0] == -1.0:
+                raise Absent(f'no {field}', [f'{field}_covariance of -1'])
+            return value(message)
+        return bound._replace(value=measured)
 
     def serialized(self, cdr: bytes, arrival_ns: int, refuse: Refuse) -> list[Sample]:
         """Samples of a message that arrived at a time, ns; raises SampleError for bytes that are not one."""

@@ -16,20 +16,17 @@ import rclpy
 from base_poses import KINDS, NOISE, pose_message
 from base_poses import MAP as BASE_MAP
 from base_poses import machine as base_machine
-from geometry_msgs.msg import PoseWithCovarianceStamped, Quaternion, Vector3
+from geometry_msgs.msg import PoseWithCovarianceStamped, Quaternion
 from nodes_in_process import make  # noqa: F401
 from nodes_support import Peer, joint_state, overrides, ros
 from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import FluidPressure, Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
 
 from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import typestore
-from mbse_ros.bags.writer import BagWriter
-from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.run import _Executor
@@ -38,17 +35,13 @@ from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments
 from mbse_ros.nodes.inputs.foreign_inputs import ClockTime, node_sources
 from mbse_ros.nodes.inputs.waiting import Waiting
 from mbse_ros.nodes.interpolation_node import InterpolationNode
-from mbse_ros.nodes.linkage_node import LinkageNode
-from mbse_ros.nodes.messages.wire import class_fields, header, message_type, to_ns
+from mbse_ros.nodes.messages.wire import class_fields, message_type, to_ns
 from mbse_ros.nodes.recorder_node import RecorderNode
-from mbse_ros.nodes.smoother_node import SmootherNode
-from mbse_ros.offline.linkage import estimate_linkage_bag
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine
-from mbse_ros.sources.map import load_sources, parse_sources
+from mbse_ros.sources.map import parse_sources
 from mbse_ros.sources.proposals.propose import propose
 from mbse_ros.sources.topic_samples import TopicSamples
-from mbse_ros.streams.linkage import LinkageSettings
 
 MAP = '''
 format: mbse/sources/1
@@ -145,52 +138,6 @@ def test_what_the_map_leaves_out_comes_on_our_own_topics(make, peer, tmp_path): 
         peer.step()
     peer.until(lambda: node.sinks['segment'].messages)
     assert set(np.reshape(node.sinks['segment'].messages[0].values, (-1, 3))[:, 0]) == {0.3}
-
-
-LINKAGE = '''
-format: mbse/sources/1
-channels:
-  position/theta: {topic: plc/angles, path: 'position[name=crank]', unit: deg, offset: 10 deg, sign: -1}
-  gyro/crank_gyro: {topic: /imu, path: angular_velocity.x, unit: deg/s, delay: 5 ms}
-'''
-
-
-@pytest.mark.parametrize('kind', [LinkageNode, SmootherNode])
-@pytest.mark.parametrize('mechanism, text, sensors, published', [
-    ('four_bar', LINKAGE, 'encoder crank_gyro', lambda stamp, t: [
-        (JointState, 'plc/angles', joint_state(stamp, '', ['other', 'crank'], [9.0, -70.0 - 20.0 * t])),
-        (Imu, '/imu', Imu(header=header(stamp, ''), angular_velocity=Vector3(x=20.0)))]),
-    ('patu655_lift', '', 'lift_stroke', lambda stamp, t: [
-        (JointState, 'sensors/position', joint_state(stamp, '', ['lift'], [0.2 + 0.02 * t]))]),
-])
-def test_a_mechanism_reads_topics_of_others_live_as_offline(
-        make, peer, tmp_path, kind, mechanism, text, sensors, published):     # noqa: F811
-    path, step = sources(tmp_path, text) if text else '', 0.01
-    node = make(kind, mechanism=mechanism, sources=path, sensors=sensors, step=step, backend='vm', noises='',
-                sensor_reliability='reliable')
-    attended(peer, node)
-    peer.near = (node,)
-    taken, take, sent = [], node.take, 0
-    node.take = lambda stamp, samples: [taken.append((stamp, samples)), take(stamp, samples)]
-    start = time.time_ns()
-    with BagWriter(tmp_path / 'bag') as writer:
-        for k in range(40):
-            stamp = start + round(k * step * 1e9)
-            for type_, topic, message in published(stamp, k * step):
-                peer.publish(type_, topic, message)
-                sent += 1
-                peer.until(lambda: len(taken) == sent, why=lambda: f'{sent}: {node.warned}')
-                name = f'sensor_msgs/msg/{type_.__name__}'
-                writer.write_cdr(topic, name, stamp, serialize_message(message))
-    assert not node.warned
-    model = load_model(mechanism, backend='vm')
-    settings = LinkageSettings()
-    found = estimate_linkage_bag(tmp_path / 'bag', model, settings, sensors.split(), step, backend='vm',
-                                 sources=load_sources(path) if path else None)
-    assert found.samples == taken and all(line.startswith('input/torque: the bag has no') for line in found.warnings)
-    if kind is LinkageNode:
-        last = {to_ns(m.header.stamp): (list(m.mean), list(m.covariance)) for m in node.sinks['linkage_state'].messages}
-        assert last == {e.stamp_ns: (e.mean.tolist(), e.covariance.ravel().tolist()) for e in found.estimates}
 
 
 def test_a_topic_that_comes_late_and_one_of_another_type(make, peer, tmp_path):     # noqa: F811

@@ -177,3 +177,15 @@ def test_lengths_that_differ_are_an_error(tmp_path):
     assert not list(reader.instants())
     assert any('3 values in position for 2 in name' in line and '4 samples' in line for line in reader.warnings)
     assert replace(next(iter(reader.refused)).source, own=False).topic == 'sensors/joint_states'
+
+
+def test_a_field_that_an_imu_says_it_lacks_is_no_sample(tmp_path):
+    """As of a machine."""
+    model = load_model('four_bar', backend='vm')
+    with BagWriter(tmp_path / 'bag') as writer:
+        for k in range(6):
+            writer.write('sensors/imu/crank_gyro', 'sensor_msgs/msg/Imu', START + k, {
+                'header': header(START + k, 'm'), 'angular_velocity': {'x': 0.0, 'y': 0.0, 'z': float(k)},
+                'angular_velocity_covariance': [-1.0 * (k < 4), *[0.0] * 8]})
+    reader = mechanism_reader(tmp_path / 'bag', model, ('crank_gyro',))
+    assert list(reader.instants()) == [(START + 4, {'crank_gyro': 4.0}), (START + 5, {'crank_gyro': 5.0})]
