@@ -28,27 +28,27 @@ FACTORS = 2.0, 0.5
 LONGEST = 300.0         # s of the tests of one change: what takes longer counts as found
 # Modules and the test files that should hold their numbers, the quickest first.
 TESTS = {
-    'monitor/samples': 'streams_limits streams_faint streams_jumps streams_machine_recovery',
-    'monitor/pressure_steps': 'streams_sudden', 'monitor/recovery': 'streams_machine_recovery',
-    'monitor/ages': 'streams_ages offline_time_rules', 'monitor/clocks': 'streams_clocks streams_elapsed streams_gaps',
+    'monitor/samples': 'monitor_range_check monitor_unit_check monitor_step_check streams_machine_recovery',
+    'monitor/pressure_steps': 'monitor_pressure_steps', 'monitor/recovery': 'streams_machine_recovery',
+    'monitor/ages': 'monitor_ages offline_time_rules', 'monitor/clocks': 'monitor_clocks monitor_elapsed monitor_gaps',
     'monitor/rates': 'streams_rates', 'streams/records': 'streams_rates', 'streams/mass_monitor': 'streams_stages',
-    'streams/machine_monitor': 'streams_stages', 'monitor/mass': 'payload_load_change',
+    'streams/machine_monitor': 'streams_stages', 'monitor/mass': 'monitor_mass',
     'streams/regular': 'streams_regular',
     'streams/channel_buffer': 'streams_interpolation streams_late',
     'streams/segment_grid': 'streams_interpolation streams_order',
-    'monitor/bounds': 'streams_channel_monitor streams_limits streams_linkage_recovery',
-    'monitor/channels': ('streams_channel_monitor streams_linkage_recovery streams_machine_recovery '
+    'monitor/bounds': 'monitor_channels monitor_range_check streams_linkage_recovery',
+    'monitor/channels': ('monitor_channels streams_linkage_recovery streams_machine_recovery '
                                 'streams_linkage'),
     'monitor/mechanism': 'streams_linkage_recovery streams_linkage',
     'streams/linkage/history': 'streams_linkage', 'streams/linkage/stage': 'streams_linkage',
     'monitor/health': 'streams_linkage', 'streams/linkage/start': 'streams_linkage streams_linkage_recovery',
     'streams/linkage/lagged': 'streams_linkage_lagged',
-    'monitor/trust': 'payload_trust', 'monitor/exchanged': 'payload_exchanged', 'payload/gates': 'payload_gates',
+    'monitor/trust': 'monitor_trust', 'monitor/exchanged': 'monitor_exchanged', 'payload/gates': 'payload_gates',
     'payload/state_gates': 'payload_state_gates', 'payload/joint': 'payload_estimator estimators_weighing',
     'estimators/mass_information': 'estimators_weighing streams_rates',
     'payload/steps': 'payload_steps',
-    'payload/common_errors': 'payload_common_errors', 'payload/mass': 'payload_load_change',
-    'scale/detection': 'scale_detection streams_elapsed', 'scale/load': 'scale_detection',
+    'payload/common_errors': 'payload_common_errors', 'payload/mass': 'monitor_mass',
+    'scale/detection': 'scale_detection monitor_elapsed', 'scale/load': 'scale_detection',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
         'channel_series', 'force_fit', 'sensor_rules', 'suspects', 'value_rules')},
     'offline/checks/plausibility': 'offline_findings offline_plausibility',

@@ -10,8 +10,7 @@ from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
 from ..payload.payload_settings import PayloadSettings
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
-from ..streams.stages import PayloadStage
-from ..streams.unweighed import payload_stage
+from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN
 from .base.record_node import RecordNode, RecordSource, check_names
 from .base.warm_up import warm_up_payload

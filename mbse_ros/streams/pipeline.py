@@ -19,8 +19,7 @@ from ..payload.payload_settings import PayloadSettings
 from .interpolation import InterpolationSettings, Interpolator
 from .records import PayloadEstimate, Segment, StateEstimate
 from .regular import SegmentBlock
-from .stages import ObserverStage
-from .unweighed import payload_stage
+from .stages import ObserverStage, payload_stage
 
 
 class Merger:

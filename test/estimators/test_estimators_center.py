@@ -157,3 +157,13 @@ def test_moments_of_no_such_load_are_given_up() -> None:
     assert kept(2.9, 0.1, 0.01) == pytest.approx(calm, rel=1e-6)
     for lost in ((3.1, 0.1, 0.01), (1.0, 1.3, 0.01), (1.0, 0.1, 1.5)):
         assert kept(*lost) == pytest.approx(gone, rel=1e-9)
+
+
+def test_consider_parameters_are_the_uncertain_numbers_that_are_not_in_the_state() -> None:
+    """Decided once: the observer's derivatives, the payload's errors and the causes of the scale are in this order."""
+    of = machine('unknown')
+    parameters, stddev = of.parameters, of.parameters.stddev
+    assert [name for name, deviation in zip(parameters.names, stddev)
+            if deviation > 0 and not name.startswith('payload.center')] == list(parameters.consider_names)
+    assert hydraulic_model(of, True).consider(of) == parameters.consider.tolist()
+    assert hydraulic_model(of, False).consider(of) == []
