@@ -29,7 +29,7 @@ def check(
     from ..description.load import describe
     from ..doctor import described as about
     from ..dynamics.model import load_model
-    from ..dynamics.singular import check_start
+    from ..dynamics.singular import check_determined, check_start
     from ..estimators.observability.mass_accuracy import check_counts
     from ..machine import Machine
     from ..machine.equations import check_weighs, why_unweighed
@@ -42,6 +42,7 @@ def check(
     model = machine.model if machine is not None and coordinates in (None, description.coordinate_type) else (
         load_model(description, coordinates))
     check_start(model)
+    check_determined(model)
     sections = [*explain(description), about.equation_section(model, coordinates or description.coordinate_type),
                 about.start_section(model)]
     odd = list(about.warnings(model))

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..description.coordinate_units import unit_of
 from ..description.tables import show
-from ..errors import DescriptionError
+from ..errors import DescriptionError, SingularConfigurationError
+from .formulations.matrix_r import s_and_r
 from .formulations.redundancy import undetermined
 from .integrators.choice import RANK_LOST
 from .model import Model, State
@@ -29,6 +30,15 @@ def check_start(model: Model) -> None:
             model.description.file, f'bodies.{moved[0]}.inertia' if moved else 'bodies',
             f'no inertia for the motion of {", ".join(free)}', 'masses and moments of inertia of what moves; without: '
             + (', '.join(moved) or 'all'))
+
+
+def check_determined(model: Model) -> None:
+    """Raise DescriptionError where a mechanism starts at a dead point of its independent coordinates."""
+    try:
+        s_and_r(model.residual(model.start.q)[1][model.active], model.z, model.names)
+    except SingularConfigurationError as error:
+        raise DescriptionError(model.description.file, 'independent', ', '.join(model.independent),
+                               f'coordinates that determine the motion at the start; {error}') from None
 
 
 def _moved_by(model: Model, names: list[str]) -> list[str]:

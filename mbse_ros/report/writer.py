@@ -27,6 +27,7 @@ from .text import mass_answer
 _FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows the whole run again, a click moves the '
            'animation to that moment. Gaps in the data are gaps in the curves. The same plots are next to this page as '
            'PNG files.')
+LEAST = 0.01     # of the largest time: the span of a time axis, whose labels have few digits then
 MARGIN = 0.02
 MOST = 60_000       # points of a curve, those of ten minutes at 100 Hz: many times what is drawn
 
@@ -132,5 +133,8 @@ def time_span(run: Run) -> tuple[float, float]:
     if not times:
         return 0.0, 1.0
     start, end = min(float(np.min(t)) for t in times), max(float(np.max(t)) for t in times)
-    edge = MARGIN * (end - start) if run.charts else 0.0      # points at the ends are seen whole
-    return start - edge, (end if end > start else start + 1.0) + edge
+    if not run.charts:
+        return start, end if end > start else start + 1.0
+    lacks = max(0.0, LEAST * (max(abs(start), abs(end)) or 1.0) - (end - start)) / 2      # points at one time: amid it
+    edge = MARGIN * (end - start) + lacks       # points at the ends are seen whole
+    return start - edge, end + edge

@@ -81,6 +81,18 @@ def test_a_start_near_a_dead_point(tmp_path):
     assert 'hardly determined by stroke (condition' in warnings[0] and 'better here: theta (condition 1' in warnings[0]
 
 
+@pytest.mark.parametrize('coordinates', ['natural', 'reference_point', 'relative'])
+def test_a_start_at_a_dead_point_is_refused(coordinates, tmp_path):
+    """It was `ok`, and no motion could begin there; `simulate --independent auto` can still."""
+    dead = SLIDER.replace('independent: [theta]', 'independent: [stroke]').replace('start: 60 deg', 'start: 0 deg')
+    (tmp_path / 'x.yaml').write_text(dead.replace('[0.337228, 0]', '[0.4, 0]'))
+    line = refused('check', tmp_path / 'x.yaml', '--coordinates', coordinates)
+    assert "x.yaml: independent: got 'stroke', expected coordinates that determine the motion" in line
+    assert 'theta instead of stroke' in line
+    assert mbse('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'x', '--independent', 'auto', '--duration', '0.01',
+                '--coordinates', coordinates, '--no-pictures').status == 0
+
+
 def test_a_guess_far_from_any_start(tmp_path):
     text = (ROOT / 'config' / 'mechanisms' / 'four_bar.yaml').read_text()
     (tmp_path / 'x.yaml').write_text(text.replace('[8.412459, 4.741278]', '[8.0, 5.5]'))

@@ -41,6 +41,12 @@ def test_one_pressure_in_another_unit_than_it_was_taken_for(name, channel):
         assert f'multiply by {factor:.6g}: ' in found.findings[0].remedy
 
 
+def test_one_equation_names_no_unit():
+    """A transducer of 400 bar that was taken for one of 250: the other chamber in another unit would explain it."""
+    log = changed(log_of('patu655_lift'), lambda c, v: (c, 0.625 * v if c == 'pressure/lift_piston' else v))
+    assert 'unit' not in named(verdict(log, machine_of('patu655_lift')))
+
+
 def test_what_another_gain_explains_is_no_unit():
     """20 % are no unit, and forces that balance are not looked at."""
     log = changed(log_of('zx200'), lambda c, v: (c, 1.2 * v if c == 'pressure/arm_rod' else v))

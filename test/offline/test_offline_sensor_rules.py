@@ -133,6 +133,34 @@ def toggled(every: int) -> np.ndarray:
     return values
 
 
+def test_samples_that_are_sent_again() -> None:
+    """A sensor at 10 Hz that a gateway sends at 100 Hz; that of a sensor with steps has the same values elsewhere."""
+    assert kinds(np.repeat(noisy(60), 10)) == kinds(np.repeat(noisy(60), [1, 2] * 30)) == {'held'}
+    assert kinds(np.repeat(noisy(49), 10)) == set()                         # so few may be a coincidence
+    assert 'held' not in kinds(np.repeat(noisy(61), [1] * 31 + [2] * 30))
+    assert 'held' not in kinds(np.repeat(noisy(60, 20.0).round(2), 10))
+    series = Series(0.01 * np.arange(600), np.repeat(noisy(60), 10))
+    assert 'sent at 100 Hz, but its value changes at 10 Hz' in sensor_findings(CHANNELS[STROKE], series)[0].seen
+
+
+def filled(count: int, value: float, other: float, side: float = 1.0) -> np.ndarray:
+    """A value now and then, two of them in a row, among others about ``other`` before it, and ``side`` of it after."""
+    values = other + noisy(400)
+    for k in range(count):
+        values[10 + 20 * k:12 + 20 * k] = value
+        values[12 + 20 * k:20 + 20 * k] *= side
+    return values
+
+
+def test_a_value_that_is_sent_where_there_is_none() -> None:
+    """NaN as 0, or as another number; so many are no spikes by the changes, and came with no word."""
+    assert kinds(filled(19, 0.0, 0.3)) == kinds(filled(19, -1.0, 0.3)) == {'spikes'}
+    assert kinds(filled(19, 0.0, 0.3), 0.1) == {'spikes'}
+    assert kinds(filled(5, 0.0, 0.3), 0.1) == {'spikes'} and kinds(filled(4, 0.0, 0.3), 0.1) == set()   # slips
+    assert kinds(filled(19, 0.0, 7.0 * NOISE)) == set()                     # it may be one of the others ...
+    assert 'spikes' not in kinds(filled(19, 0.0, 0.3, -1.0), 0.1)           # ... or on the way from one to the next
+
+
 @pytest.mark.parametrize('inside, outside', [
     (leaning(0.24), leaning(0.26)),
     (spiked(0.097, base='ramp'), spiked(0.095, base='ramp')),                   # a tenth of the middle 96 %

@@ -10,6 +10,7 @@ import pytest
 from report_demo import STATUS_NAMES, demo_run
 
 from mbse_ros.errors import MbseError
+from mbse_ros.report.chart import Chart, Curve, Panel
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.data import Animation, Innovation, Nis, PayloadTrack, ReportError, Run, Series, Signal
 from mbse_ros.report.plotly_json import figure
@@ -85,6 +86,17 @@ def test_names_of_charts_are_unique_and_never_that_of_the_machines_picture():
     groups = ('Crane', 'crane!', 'Lift', 'lift', 'LIFT')
     charts = charts_of(Run('r', 'm', signals=[Signal('s', 'm', group=group, measured=series) for group in groups]))
     assert [chart.name for chart in charts] == ['crane_2', 'crane_3', 'lift', 'lift_2', 'lift_3']
+
+
+def test_points_at_nearly_one_time_are_amid_their_axis():
+    """They were on its edge, half of them cut off, or beside labels of many digits, one over the other."""
+    for times in ([0.25], [0.25, 0.25], [0.25, 0.25 + 1e-6], [0.0]):
+        curve = Curve('loads', np.array(times), np.zeros(len(times)), 'black', 'points')
+        chart = Chart('Loads', 'loads', (Panel('mass', 'kg', (curve,)),))
+        start, end = time_span(Run('r', 'm', charts=(chart,)))
+        middle = (start + end) / 2
+        assert middle == pytest.approx(np.mean([times[0], times[-1]]), abs=1e-12)
+        assert (end - start) >= 0.01 * (abs(middle) or 1.0) * (1 - 1e-12)
 
 
 def test_an_empty_run_and_empty_arrays_have_no_charts():

@@ -15,7 +15,8 @@ from .channel_series import Means
 from .force_fit import Fit, ForceFit
 from .remedies import PLAINLY, Finding
 
-GAINS = 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3    # that are tried
+GAINS = 0.5, 0.625, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.6, 2.0    # that are tried
+FAR_OFF = 3.0       # times what model and noise explain, 1: three deviations
 FEWEST = 2          # other equations, with which one that lacks most is the odd one out ...
 ODD = 0.8           # ... where they lack no more than this share of what it lacks
 
@@ -37,6 +38,18 @@ def cylinder_findings(fit: ForceFit, means: Means, now: Fit, bad: float, good: f
             f'others {others.max():.2g} times')
     return [Finding('balance', tuple(likely), seen, f'they balance with {words}: look at its gain and its zero, and at '
                     'the zero of the position of this cylinder')]
+
+
+def unbalanced(fit: ForceFit, now: Fit) -> list[Finding]:
+    """Forces that lack far more than model and noise explain, where no change of a channel that is tried explains it:
+    of which cylinder most."""
+    place = int(np.argmax(now.misfit))
+    names = _pair(fit.machine, place) or tuple(name for name in fit.machine.channels if name.startswith('pressure/'))
+    if now.misfit[place] < FAR_OFF:
+        return []
+    return [Finding('forces', names, f'the forces lack up to {now.worst:.2g} times what model and noise explain, most '
+                    'those of this cylinder', 'look at hoses, valves and ranges of its pressure sensors, its position, '
+                    "and the machine's file; or the tool touches something for most of this log")]
 
 
 def _pair(machine: Machine, place: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from .findings import (
 )
 from .plausibility import judged
 
-COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'spikes', 'huge')
+COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'spikes', 'huge', 'forces')
 """Kinds of findings with which an estimate copes: by its interval, or it leaves the samples out and holds the mass."""
 
 

@@ -20,7 +20,7 @@ from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings, seldom_findings
-from .cylinder_rules import cylinder_findings
+from .cylinder_rules import cylinder_findings, unbalanced
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
 from .pressure_rules import balancing_pressures, finding_of
@@ -90,7 +90,8 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
         findings += command_findings(machine, fit, means, {
             name for remedy in (*wrong_way, *likely) for name in remedy.channels})
     if not findings and now is not None:
-        findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(fit, means, now, BAD, GOOD))
+        findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(
+            fit, means, now, BAD, GOOD) or unbalanced(fit, now))
     return Verdict((*times, *findings), () if now is not None else (_why(fit, means, machine),), tuple(notes))
 
 

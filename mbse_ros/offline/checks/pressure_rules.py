@@ -18,6 +18,7 @@ from .channel_series import Means
 from .force_fit import Fit, ForceFit
 from .remedies import PLAINLY, PRESSURE_UNITS, Finding, Remedy
 
+FEWEST = 2          # equations of the force balance: in one alone many changes do the same
 MOST = 3            # changes that explain a log about equally well, up to which they are named
 
 
@@ -42,6 +43,8 @@ def balancing_pressures(fit: ForceFit, means: Means, now: Fit, good: float, bett
     """Of forces that do not balance ``now``: the remedies that explain the log about equally well, the best first; none
     where so many do that it says nothing. ``good``: misfit up to which forces balance; ``better``: times that of now.
     """
+    if len(now.misfit) < FEWEST:
+        return []
     found = []
     for remedy in pressure_remedies(fit.machine):
         then = fit.fit(means._replace(values=remedy.mended(means.values)))

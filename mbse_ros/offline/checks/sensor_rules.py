@@ -15,6 +15,7 @@ from .remedies import Finding
 
 STUCK_S, STUCK = 1.0, 50        # s and samples with one value, of a sensor that is never so still otherwise
 REPEATED = 0.05                 # share of the other samples that are as the one before: then it has steps
+HELD, DISTINCT = 0.5, 0.9       # shares of the values that come again at once, and that come at one time alone
 SATURATED = 0.02                # share of the samples at one value
 COARSE = 2.0                    # times the noise of the file
 LEVELS, PER_LEVEL = 5, 5        # values, and samples of each, from which on steps are believed
@@ -30,6 +31,7 @@ STANDS_OUT = 8.0                # times the usual change, and deviations of the 
 AGREE = 0.25                    # of a spike, by which its neighbours differ at most
 USUAL, EXTREME = 90.0, 2.0      # %: changes up to the usual one, and values at each end that say nothing of the range
 SPIKES = 5                      # spikes
+ALONE = 0.5                     # share of the times with one value that stand out so: else it is one of the others
 
 
 def huge_values(samples: LogSamples) -> list[Finding]:
@@ -60,6 +62,8 @@ def sensor_findings(channel: Channel, series: Series, unit: str = '', scale: flo
         return [Finding('coarse', (name,), f'values in steps of {scale * coarse:.3g} {unit}, noise in the file '
                         f'{scale * noise:.3g} {unit}', 'state it in the file '
                         f'(sensors.{channel.sensor.name}.resolution: {scale * coarse:.3g} {unit})')]
+    if held := _held(name, series, starts, lengths):
+        return held
     found = [*_spikes(name, series, noise, unit, scale), *_noise(name, series, noise, unit, scale)][:1]
     longest = int(lengths.argmax())
     first, last = int(starts[longest]), int(starts[longest] + lengths[longest] - 1)
@@ -78,7 +82,18 @@ def sensor_findings(channel: Channel, series: Series, unit: str = '', scale: flo
         return [Finding('stuck', (name,), f'exactly {scale * values[first]:.6g} {unit} for {seconds:.1f} s '
                         f'from t = {series.t[first]:.1f} s, without the noise of the sensor',
                         'look at its cable and its driver, or its range ends there: it repeats one value')]
-    return found
+    return _fillers(name, series, noise, unit, scale) or found
+
+
+def _held(name: str, series: Series, starts: np.ndarray, lengths: np.ndarray) -> list[Finding]:
+    """Samples that are sent again and again until there is another: a slower sensor, or a gateway with a clock of its
+    own. Each value is another, unlike those of a sensor with steps; ``starts``, ``lengths`` (r,): see ``_runs``."""
+    if len(starts) < STUCK or np.mean(lengths > 1) < HELD or (
+            np.unique(series.values).size < DISTINCT * len(starts)):
+        return []
+    sent, sampled = (1.0 / float(np.median(np.diff(t))) for t in (series.t, series.t[starts]))
+    return [Finding('held', (name,), f'sent at {sent:.3g} Hz, but its value changes at {sampled:.3g} Hz: samples are '
+                    'sent again with newer stamps', 'send each sample once, with the instant at which it was taken')]
 
 
 def _noise(name: str, series: Series, noise: float, unit: str, scale: float) -> list[Finding]:
@@ -120,6 +135,26 @@ def _spikes(name: str, series: Series, noise: float, unit: str, scale: float) ->
     return [Finding('spikes', (name,), f'{count} of {values.size} samples stand out alone by '
                     f'{scale * least:.3g} {unit} and more, the first at t = {series.t[first + 1]:.1f} s',
                     'look at its cable, its shield and its driver: an estimate rejects them')]
+
+
+def _fillers(name: str, series: Series, noise: float, unit: str, scale: float) -> list[Finding]:
+    """One value, sent where there is none: again and again exactly the same, far from what is beside it on both sides,
+    which is on one side of it."""
+    values = series.values
+    known, counts = np.unique(values, return_counts=True)
+    filler, (starts, lengths) = known[counts.argmax()], _runs(values)
+    inner = (values[starts] == filler) & (starts > 0) & (starts + lengths < values.size)
+    before, after = values[starts[inner] - 1] - filler, values[(starts + lengths)[inner]] - filler
+    others = values[values != filler]
+    if before.size < SPIKES or np.unique(others).size <= LEVELS:
+        return []
+    least = max(SPIKE * float(np.ptp(np.percentile(others, [EXTREME, 100.0 - EXTREME]))), STANDS_OUT * noise)
+    count = int(np.sum((np.minimum(np.abs(before), np.abs(after)) > least) & (before * after > 0)))
+    if count < max(SPIKES, ALONE * before.size):
+        return []
+    return [Finding('spikes', (name,), f'{counts.max()} of {values.size} samples are exactly '
+                    f'{scale * filler:.6g} {unit}, {count} times far from those beside them',
+                    'let its driver send nothing where it has no value: an estimate rejects them')]
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
