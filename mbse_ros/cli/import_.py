@@ -58,7 +58,7 @@ def _import_bag(bag: Path, machine: str, valve: str | None, sources: str | None,
     """The samples of a machine's channels, as the map finds them."""
     from ..api.load import loaded_sources
     from ..machine import load_machine
-    from ..sources.reader import import_bag
+    from ..sources.import_bag import import_bag
     found = import_bag(bag, load_machine(machine, valve), output, loaded_sources(sources), namespace, storage)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)

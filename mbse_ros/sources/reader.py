@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of channels out of a bag, by a map: of a machine whose messages are other people's, and of a mechanism; the
-bag as one of this package's topics.
+"""Samples of channels out of a bag, by a map: of a machine whose messages are other people's, and of a mechanism.
 
 Which topics a map means: its namespace, and of several ways to a channel the first that is there.
 """
@@ -10,16 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..bags.bag import Bag, RawMessage, decode, open_bag
 from ..bags.channel_samples import Refuse, Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
 from ..bags.reader import SampleReader
 from ..bags.topics import TopicMap, one_namespace
-from ..bags.writer import BagWriter
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError, StampError
 from ..machine import Machine
@@ -344,43 +341,3 @@ def by_stamp(samples: Iterable[Sample]) -> list[tuple[int, dict[str, float]]]:
     for sample in samples:
         found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
     return list(found.items())
-
-
-class ImportedBag(NamedTuple):
-    """How many samples of which channels over which time, and what was odd about the bag."""
-
-    samples: int
-    channels: tuple[str, ...]
-    seconds: float
-    warnings: tuple[str, ...]
-
-
-def import_bag(bag: str | Path, machine: Machine, folder: str | Path, sources: SourceMap | None = None,
-               namespace: str | None = None, storage: str = 'mcap') -> ImportedBag:
-    """Write the samples of a machine's channels into a new bag, on the package's own topics, in the order of the bag.
-
-    Raises DescriptionError and BagError as ``sample_reader``, and BagError where nothing is found or written.
-    """
-    reader = sample_reader(bag, machine, namespace, sources)
-    samples = list(reader)
-    if not samples:
-        raise BagError(str(bag), '; '.join(['has no sample of ' + machine.name, *reader.warnings]))
-    with BagWriter(folder, storage, frame=machine.name) as writer:
-        for stamp, together in _instants(samples):
-            values = {sample.channel: sample.value for sample in together}
-            commands = {name: value for name, value in values.items() if name.startswith('command/')}
-            writer.write_samples(stamp, {name: value for name, value in values.items() if name not in commands},
-                                 commands)
-    stamps = [sample.stamp_ns for sample in samples]
-    return ImportedBag(len(samples), tuple(dict.fromkeys(sample.channel for sample in samples)),
-                       (max(stamps) - min(stamps)) * 1e-9, tuple(reader.warnings))
-
-
-def _instants(samples: Iterable[Sample]) -> Iterator[tuple[int, list[Sample]]]:
-    """Samples with one stamp that follow each other, none of a channel twice."""
-    for stamp, together in groupby(samples, key=lambda sample: sample.stamp_ns):
-        left = list(together)
-        while left:
-            first = list({sample.channel: sample for sample in reversed(left)}.values())[::-1]
-            yield stamp, first
-            left = [sample for sample in left if not any(sample is other for other in first)]
