@@ -11,10 +11,10 @@ import casadi as ca
 import numpy as np
 
 from ..errors import SettingError
+from ..estimators.hydraulic_dekf import initial
 from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
-from ..estimators.observer_start import initial
 from ..machine import Machine
 from ..monitor.bounds import ROOM
 from ..monitor.channels import MOVED

@@ -5,6 +5,8 @@ Pyrhönen et al., mass estimation, Eq. 18, in any independent coordinates: the p
 pressure equations are functions of them, through the loops. A valve that is modelled adds its spool, an unknown one its
 two flows as random walks; measured supplies and inclinations of the base are slow random walks. Inside, pressures are
 in MPa and flows in l/s, as the paper does for scaling.
+
+Levers between independent coordinates and pistons, so that one tuning serves strokes and angles.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from itertools import product
 import casadi as ca
 import numpy as np
 
+from ..errors import PositionProblemError, SingularConfigurationError
 from ..machine import Machine
-from .coordinate_scale import coordinate_scale
 from .hydraulic_sensors import Measurement, measurements
 from .hydraulic_state import LITRE, MASS, MPA, state_names, state_parts
 from .swing import swing_noise, swing_rates
@@ -27,6 +29,7 @@ CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, w
 BRIEFLY = 0.3       # s for which that counts: a sensor that continues to read nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
+SHARES = np.linspace(0.05, 0.95, 7)     # of the range of a coordinate, the others at the start
 
 
 @dataclass(frozen=True)
@@ -218,3 +221,39 @@ def cavitation(machine: Machine, names: tuple[str, ...], X: ca.SX, empty: ca.SX)
     low = below_tank(machine, names, X) * (empty < BRIEFLY)
     found = {f'pressure/{volume}': CAVITATES * low[k] for k, volume in enumerate(machine.volumes)}
     return ca.vertcat(*(found.get(name, ca.SX(0)) for name in names))
+
+
+def coordinate_scale(machine: Machine) -> list[float | None]:
+    """Metres of piston motion for a unit of each coordinate (g,): 1 for a piston, None where no cylinder moves it.
+
+    Of an angle the root of the mean square over its range, as far as the mechanism reaches.
+    """
+    found: list[float | None] = []
+    rates = None
+    for k, (_, place) in enumerate(zip(machine.coordinates, machine.model.z)):
+        if place in machine.pistons:
+            found.append(1.0)
+        elif k not in machine.actuated:
+            found.append(None)
+        else:
+            rates = rates or ca.Function('rates', [machine.system.q, machine.parameters.symbol],
+                                         [ca.densify(machine.piston_rates)])
+            found.append(_lever(machine, k, rates))
+    return found
+
+
+def _lever(machine: Machine, k: int, rates: ca.Function) -> float:
+    """Root mean square of the pistons' speeds for a unit speed of coordinate ``k``."""
+    start, squares = machine.model.start.q, []
+    low, high = machine.range[k]
+    for share in SHARES:
+        z = start[machine.model.z].copy()
+        z[k] = low + share * (high - low)
+        try:
+            q = machine.position(z)
+        except (PositionProblemError, SingularConfigurationError):
+            continue
+        squares.append(float(np.sum(rates(q, machine.parameters.mean).full()[:, k] ** 2)))
+    if not squares:
+        squares = [float(np.sum(rates(start, machine.parameters.mean).full()[:, k] ** 2))]
+    return float(np.sqrt(np.mean(squares)))

@@ -20,14 +20,13 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from .filters.running import RunningFilter
-from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf
+from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult, last_samples
 from .interpolation_error import InterpolationError, pushes
 from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
 from .observer_settings import ObserverSettings
-from .observer_start import initial
 from .outside_force import OutsideForce
 from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans

@@ -16,7 +16,7 @@ import numpy as np
 from ..compiled import Scan
 from ..compiled.cache import built
 from ..errors import PositionProblemError
-from ..estimators.coordinate_scale import coordinate_scale
+from ..estimators.hydraulic_model import coordinate_scale
 from ..estimators.hydraulic_state import state_names
 from ..machine import Machine
 from ..machine.machine import NEWTON

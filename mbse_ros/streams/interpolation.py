@@ -52,10 +52,9 @@ import numpy as np
 from ..errors import SampleError
 from ..monitor.clocks import LIMIT, Clocks
 from ..settings import Settings, setting
-from .channel_buffer import SHORT, ChannelBuffer
+from .channel_buffer import SHORT, ChannelBuffer, Reorder
 from .records import Segment
 from .regular import LARGEST, SegmentBlock, periods, regular_rows, take_rows
-from .reorder import Reorder
 from .segment_grid import SegmentGrid
 
 SHORTEST_STEP, LONGEST_STEP = 2e-4, 2e-3    # s, between which a step changes no result (docs/figures.md)

@@ -13,8 +13,7 @@ from lagrange_by_hand import Lagrange
 from machine_variants import REMOVED, changed
 from payload_states import Carrier
 
-from mbse_ros.estimators.coordinate_scale import SHARES, coordinate_scale
-from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model
+from mbse_ros.estimators.hydraulic_model import NOISES, SHARES, coordinate_scale, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine

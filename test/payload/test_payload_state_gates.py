@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.estimators.coordinate_scale import coordinate_scale
+from mbse_ros.estimators.hydraulic_model import coordinate_scale
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES

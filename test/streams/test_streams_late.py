@@ -8,10 +8,10 @@ from mbse_ros.errors import SampleError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SimulatedCrane
+from mbse_ros.streams.channel_buffer import Reorder
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus
-from mbse_ros.streams.reorder import Reorder
 
 MS = 1_000_000
 

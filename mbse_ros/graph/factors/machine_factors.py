@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Scan
-from ...estimators.coordinate_scale import coordinate_scale
 from ...estimators.force_balance import without_sensor_errors
+from ...estimators.hydraulic_model import coordinate_scale
 from ...estimators.hydraulic_state import state_names
 from ...machine import Machine
 from ...machine.equations import check_weighs
