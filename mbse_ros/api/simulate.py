@@ -16,7 +16,7 @@ from ..machine import Machine
 from .load import Loadable, loaded
 from .results.motion_estimate import channel_units
 from .results.series import channel_unit
-from .results.simulations import MachineSimulation, MotionSimulation
+from .results.simulations import KINDS, MachineSimulation, MotionSimulation
 from .samples import Samples
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
         known = [name for name in signature(working_machine).parameters if name not in OWN]
         raise SettingError('options', sorted(work), ', '.join(known)) from error
     frames = tuple(crane.frame() for _ in range(frame_count(crane, duration)))
-    return MachineSimulation(machine, frames, _machine_samples(machine, frames))
+    samples = _machine_samples(machine, frames)
+    truth = {kind: np.array([getattr(frame, kind) for frame in frames]) for kind in (*KINDS, 'payload')}
+    return MachineSimulation(samples.t, machine, frames=frames, samples=samples, **truth)
 
 
 def _machine_samples(machine: Machine, frames: Sequence[SensorFrame]) -> Samples:

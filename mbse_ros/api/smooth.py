@@ -15,10 +15,11 @@ from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
 from .load import Loadable, recorded
-from .results.machine_estimate import KINDS, MachineEstimate
+from .results.machine_estimate import MachineEstimate
 from .results.motion_estimate import MotionEstimate
 from .results.result import Result
-from .results.series import ResultSeries, entry_unit
+from .results.series import ResultSeries
+from .results.simulations import entry_series
 
 if TYPE_CHECKING:
     from ..graph.machines.machine_smoother import MachineSmoothed
@@ -76,15 +77,9 @@ class SmoothedMachine(Result):
 
     def series(self) -> list[ResultSeries]:
         """The mass, then the motion and the pressures, under the names of the filter's result."""
-        from ..offline.smooth_machine import owners  # here, because graphs take their time to import
-        machine, s = self.filtered.machine, self.smoothed
-        found = [ResultSeries('mass', 'kg', s.mass, lower=s.lower, upper=s.upper)]
-        for kind in KINDS:
-            for k, owner in enumerate(owners(machine, kind)):
-                name = f'{kind}/{owner}'
-                found.append(ResultSeries(name, entry_unit(machine, name), getattr(s, kind)[:, k], s.stddev[kind][:, k],
-                                          panel='pressures' if kind == 'pressure' else ''))
-        return found
+        s = self.smoothed
+        return [ResultSeries('mass', 'kg', s.mass, lower=s.lower, upper=s.upper),
+                *entry_series(self.filtered.machine, s, s.stddev)]
 
 
 def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,

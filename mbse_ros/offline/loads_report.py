@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -55,41 +56,39 @@ def _hours(stamps: Sequence[int], begin: int) -> np.ndarray:
     return (np.array(stamps, dtype=np.int64) + set_back(stamps) - begin) / HOUR
 
 
-def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str, color: str) -> Curve:
+def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str = '95 % interval',
+          color: str = COLORS['measured']) -> Curve:
     """An upright line from lower to upper at each time."""
     gap = np.full_like(t, np.nan)
     return Curve(label, np.repeat(t, 3), np.column_stack([lower, upper, gap]).ravel(), color)
 
 
-def _masses(masses: Sequence[UncertainMass]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return (np.array([mass.value for mass in masses]), *np.array([mass.interval for mass in masses]).T)
+def _masses(label: str, stamps: Sequence[int], begin: int, masses: Sequence[UncertainMass], bars: str = '95 % interval',
+            colors: Sequence[str] = (COLORS['measured'], COLORS['estimated'])) -> tuple[Curve, Curve]:
+    """Masses as points, over the bars of their intervals."""
+    t, values = _hours(stamps, begin), np.array([mass.value for mass in masses])
+    lower, upper = np.array([mass.interval for mass in masses]).T
+    return _bars(t, lower, upper, bars, colors[0]), Curve(label, t, values, colors[-1], 'points')
 
 
 def _loads_chart(found: WeighedBags, counted: Sequence[WeighedLoad], begin: int) -> Chart:
-    curves, inside = [], {id(load) for load in counted}
+    curves: list[Curve] = []
+    inside = {id(load) for load in counted}
     for label, loads, color in (('counts', [load for load in counted if load.trusted], COLORS['estimated']), (
             'not trusted', [load for load in counted if not load.trusted], COLORS['low_passed']), ('does not count', [
             load for load in found.loads if id(load) not in inside], COLORS['measured'])):
         if loads:
-            t = _hours([load.record.stamp_ns for load in loads], begin)
-            value, lower, upper = _masses([load.record.mass for load in loads])
-            curves += [_bars(t, lower, upper, f'95 % interval, {label}', color),
-                       Curve(label, t, value, color, 'points')]
+            curves += _masses(label, [load.record.stamp_ns for load in loads], begin,
+                              [load.record.mass for load in loads], f'95 % interval, {label}', [color])
     return Chart('Loads', 'loads', (Panel('Mass of each load', 'kg', tuple(curves), x_label=HOURS),),
                  'Each load at its end, with its 95 % interval.')
 
 
 def _total_chart(counted: Sequence[WeighedLoad], begin: int) -> Chart:
-    t = _hours([load.record.stamp_ns for load in counted], begin)
-    sums = [UncertainMass(0.0)]
-    for load in counted:
-        sums.append(sums[-1] + load.record.mass)
-    value, lower, upper = _masses(sums[1:])
-    return Chart('Total', 'total', (Panel(
-        'All loads that are trusted, so far', 'kg', (
-            _bars(t, lower, upper, '95 % interval', COLORS['measured']),
-            Curve('total', t, value, COLORS['estimated'], 'points')), x_label=HOURS),),
-        'The sum, with what is common to all loads taken as common.')
+    sums = list(accumulate((load.record.mass for load in counted), initial=UncertainMass(0.0)))[1:]
+    curves = _masses('total', [load.record.stamp_ns for load in counted], begin, sums)
+    return Chart('Total', 'total', (Panel('All loads that are trusted, so far', 'kg', curves, x_label=HOURS),),
+                 'The sum, with what is common to all loads taken as common.')
 
 
 def _zero_chart(found: WeighedBags, begin: int) -> Chart | None:
@@ -97,11 +96,9 @@ def _zero_chart(found: WeighedBags, begin: int) -> Chart | None:
     zeros = [record for record in found.records if record.kind == ZERO]
     if not zeros:
         return None
-    t = _hours([record.stamp_ns for record in zeros], begin)
-    value, lower, upper = _masses([record.mass for record in zeros])
-    return Chart('Zero', 'zero', (Panel('The empty machine, each time it was set to zero', 'kg', (
-        _bars(t, lower, upper, '95 % interval', COLORS['measured']),
-        Curve('zero', t, value, COLORS['estimated'], 'points')), x_label=HOURS),), 'A zero that moves is a drift.')
+    curves = _masses('zero', [record.stamp_ns for record in zeros], begin, [record.mass for record in zeros])
+    return Chart('Zero', 'zero', (Panel('The empty machine, each time it was set to zero', 'kg', curves,
+                                        x_label=HOURS),), 'A zero that moves is a drift.')
 
 
 def _error_chart(comparison: Comparison, begin: int) -> Chart:
@@ -109,7 +106,7 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
     t, error = _hours([row.stamp_ns for row in rows], begin), np.array([row.error for row in rows])
     width = np.array([row.half_width for row in rows])
     ends = np.array([t.min(), t.max()])
-    curves = [_bars(t, error - width, error + width, '95 % interval', COLORS['measured']),
+    curves = [_bars(t, error - width, error + width),
               Curve('weighed minus known', t, error, COLORS['estimated'], 'points'),
               Curve('no error', ends, np.zeros(2), COLORS['true'], 'dashes')]
     if comparison.drift is not None:

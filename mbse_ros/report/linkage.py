@@ -29,7 +29,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Link:
-    """A joint of a ``kind`` out of JOINTS between two points (d,) of its two bodies.
+    """A joint of a ``kind`` out of JOINTS between two points (d,) of its two bodies; a spring ('spring': between the
+    two ends; 'coil': torsional, at ``start``) or an actuator ('actuator').
 
     ``axis`` (d,): unit vector along which it slides or about which it turns, None where it has none; ``grounded``: on
     the ground.
@@ -44,16 +45,6 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Element:
-    """A spring ('spring': between the two ends; 'coil': torsional, at ``start``) or an actuator ('actuator')."""
-
-    name: str
-    kind: str
-    start: np.ndarray
-    end: np.ndarray
-
-
-@dataclass(frozen=True)
 class Linkage:
     """All that is drawn of one pose; ``gravity`` (d,) m/s2, ``dimension`` d is 2 or 3.
 
@@ -63,7 +54,7 @@ class Linkage:
     title: str
     parts: Sequence[Part]
     joints: Sequence[Link] = ()
-    elements: Sequence[Element] = ()
+    elements: Sequence[Link] = ()
     anchors: Sequence[np.ndarray] = ()
     gravity: np.ndarray = field(default_factory=lambda: np.zeros(2))
 
@@ -76,8 +67,7 @@ class Linkage:
     def points(self) -> np.ndarray:
         """All points (k, d) that must be in sight."""
         rows = [part.outline for part in self.parts] + [np.array([part.center_of_mass]) for part in self.parts]
-        rows += [np.array([joint.start, joint.end]) for joint in self.joints]
-        rows += [np.array([element.start, element.end]) for element in self.elements]
+        rows += [np.array([link.start, link.end]) for link in (*self.joints, *self.elements)]
         return np.concatenate(rows) if rows else np.zeros((1, self.dimension))
 
 
@@ -88,10 +78,13 @@ def flat(linkage: Linkage) -> Linkage:
     return replace(
         linkage, gravity=project(linkage.gravity),
         parts=[replace(p, outline=project(p.outline), center_of_mass=project(p.center_of_mass)) for p in linkage.parts],
-        joints=[replace(j, start=project(j.start), end=project(j.end),
-                        axis=None if j.axis is None else project(j.axis)) for j in linkage.joints],
-        elements=[replace(e, start=project(e.start), end=project(e.end)) for e in linkage.elements],
+        joints=[_flat(joint) for joint in linkage.joints], elements=[_flat(element) for element in linkage.elements],
         anchors=[project(point) for point in linkage.anchors])
+
+
+def _flat(link: Link) -> Link:
+    return replace(link, start=project(link.start), end=project(link.end),
+                   axis=None if link.axis is None else project(link.axis))
 
 
 def project(points: np.ndarray) -> np.ndarray:

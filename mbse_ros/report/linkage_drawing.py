@@ -32,6 +32,7 @@ _GIF_WIDTH, _GIF_DPI, _GIF_RATE, _GIF_FRAMES = 5.5, 72, 15, 75    # inches, dots
 _MOST_NAMES = 40       # of bodies and joints together; more would be a heap of letters
 _POINTS_PER_LETTER, _HEIGHT = 0.54, 1.25     # size of a text in units of its font size
 _DIRECTIONS = np.radians([35, 145, -35, -145, 0, 180, 90, -90])
+_CROSS = np.array([[-1, 0], [1, 0], [0, 1], [0, -1]])
 _CLEARANCE = 7.0                             # points between a text and what it names
 
 
@@ -112,18 +113,15 @@ def _names(ax: Axes, linkage: Linkage, size: float) -> None:
     if len(linkage.parts) + len(linkage.joints) > _MOST_NAMES:
         return
     labels = Labels(ax)
-    labels.keep_off(*(part.outline for part in linkage.parts))
-    labels.keep_off(*(np.array([item.start, item.end]) for item in linkage.elements),
-                    *(np.array([item.start, item.end]) for item in linkage.joints))
-    labels.keep_off(*(np.array([item.start, item.end]) + size * np.array(shift) for item in linkage.elements
-                      for shift in ([0.8, 0], [-0.8, 0], [0, 0.8], [0, -0.8])))
-    labels.keep_off(*(part.center_of_mass + size * np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
-                      for part in linkage.parts))
-    labels.keep_off(*(place + size * np.array([[-1, 0], [1, 0], [0, 1], [0, -1]]) for joint in linkage.joints
-                      for place in (joint.start, joint.end)))
+    for part in linkage.parts:
+        labels.keep_off(part.outline, part.center_of_mass + size * np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]]))
+    for element in linkage.elements:
+        ends = np.array([element.start, element.end])
+        labels.keep_off(ends, *(ends + 0.8 * size * shift for shift in _CROSS))
     grounded = [joint.start for joint in linkage.joints if joint.grounded] + list(linkage.anchors)
     labels.keep_off(*(place - size * np.array([[0, 1], [1.5, 2.5], [-1.5, 2.5]]) for place in grounded))
     for joint in linkage.joints:
+        labels.keep_off(np.array([joint.start, joint.end]), joint.start + size * _CROSS, joint.end + size * _CROSS)
         at_end = joint.kind in ('prismatic', 'slot', 'cylindrical')
         labels.add(joint.name, 0.5 * (joint.start + joint.end) if joint.kind == 'distance' else
                    joint.end if at_end else joint.start)

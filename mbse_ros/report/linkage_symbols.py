@@ -8,7 +8,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.path import Path as Outline
 
-from .linkage import Element, Link, Part, round_length
+from .linkage import Link, Part, round_length
 from .png import INK
 
 # Distinguishable for people who do not see red and green, and dark enough for names.
@@ -80,7 +80,7 @@ def _slider(ax: Axes, joint: Link, size: float) -> list[Artist]:
     return artists + (_dots(ax, [joint.end], 0.8 * size) if joint.kind != 'prismatic' else [])
 
 
-def draw_element(ax: Axes, element: Element, size: float) -> list[Artist]:
+def draw_element(ax: Axes, element: Link, size: float) -> list[Artist]:
     """A zigzag, a spiral, or a cylinder with its rod."""
     if element.kind == 'coil':
         turn = np.linspace(0, 5 * np.pi, 120)

@@ -7,7 +7,7 @@ from PIL import Image
 
 from mbse_ros.report.chart import Curve, Panel
 from mbse_ros.report.data import ReportError
-from mbse_ros.report.linkage import JOINTS, Element, Link, Linkage, Part, extent, flat, floor, project, round_length
+from mbse_ros.report.linkage import JOINTS, Link, Linkage, Part, extent, flat, floor, project, round_length
 from mbse_ros.report.linkage_drawing import Labels, _canvas, write_animation, write_linkage
 from mbse_ros.report.plots import Bars, write_bars, write_plots
 
@@ -100,7 +100,7 @@ def test_the_ground_is_drawn_under_its_joints(tmp_path):
 @pytest.mark.parametrize('kind', ['spring', 'coil', 'actuator'])
 def test_springs_and_actuators(kind, tmp_path):
     parts = [bar(0, 0, 1, 1)]
-    element = Element('push', kind, np.array([0.2, 0.9]), np.array([0.9, 0.1]))
+    element = Link('push', kind, np.array([0.2, 0.9]), np.array([0.9, 0.1]))
     for k, elements in enumerate(([], [element])):
         write_linkage(Linkage('t', parts, (), elements), tmp_path / f'{k}.png')
     assert np.any(pixels(tmp_path / '0.png') != pixels(tmp_path / '1.png'))

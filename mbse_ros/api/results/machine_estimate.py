@@ -13,15 +13,13 @@ import numpy as np
 from ...machine import Machine
 from .result import Result
 from .series import ResultSeries, entry_unit
-from .simulations import truth_series
+from .simulations import KINDS, MachineTruth
 
 if TYPE_CHECKING:
     from ...offline.estimate import Estimate
     from ...offline.log_loads import WeighedLoad
     from ...payload.mass import Cause
     from ...report.data import Run
-
-KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
 @dataclass(frozen=True)
@@ -125,23 +123,4 @@ class MachineEstimate(Result):
         found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
         if found is None:
             return None
-        return MachineTruth(self.t, self.machine, {kind: getattr(found, kind) for kind in KINDS}, found.payload)
-
-
-@dataclass(frozen=True)
-class MachineTruth(Result):
-    """True state of a simulated machine: ``arrays`` (k, g or volumes) by kind, ``payload`` (k,), kg; SI."""
-
-    t: np.ndarray
-    machine: Machine
-    arrays: dict[str, np.ndarray]
-    payload: np.ndarray
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(item.name for item in self.series())
-
-    def series(self) -> list[ResultSeries]:
-        """The mass and the state, under the names of the estimates."""
-        return [ResultSeries('mass', 'kg', self.payload), *truth_series(self.machine, self.arrays)]
+        return MachineTruth(self.t, self.machine, *(getattr(found, kind) for kind in (*KINDS, 'payload')))

@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull, QhullError
 from ...description.basics import GROUND, PointRef
 from ...description.model import Body, Coordinate, Driver, Force, Joint, Spring
 from ...dynamics.model import Model
-from ...report.linkage import Element, Link, Linkage, Part
+from ...report.linkage import Link, Linkage, Part
 
 _ORIGIN, _CENTER = ' origin', ' center'      # beside the points of a body; no name in a file starts with a blank
 
@@ -62,28 +62,29 @@ class Picture:
         names, closed = self._outlines[name]
         return Part(name, np.array([points[f'{name}.{point}'] for point in names]), points[f'{name}.{_CENTER}'], closed)
 
-    def _spring(self, spring: Spring, points: dict[str, np.ndarray]) -> Element | None:
+    def _spring(self, spring: Spring, points: dict[str, np.ndarray]) -> Link | None:
         """Between its points, or where its coordinate is."""
         if spring.points:
-            return Element(spring.name, 'spring', *(points[str(point)] for point in spring.points))
+            start, end = (points[str(point)] for point in spring.points)
+            return Link(spring.name, 'spring', start, end)
         coordinate = self.model.description.coordinates[spring.coordinate]
         ends = self._ends(coordinate)
-        if coordinate.kind == 'distance' or self._slides(coordinate):
-            return None if ends is None else Element(spring.name, 'spring', points[ends[0]], points[ends[1]])
-        return None if ends is None else Element(spring.name, 'coil', points[ends[0]], points[ends[0]])
+        if ends is None:
+            return None
+        straight = coordinate.kind == 'distance' or self._slides(coordinate)
+        return Link(spring.name, 'spring' if straight else 'coil', points[ends[0]], points[ends[straight]])
 
-    def _actuators(self, points: dict[str, np.ndarray]) -> list[Element]:
+    def _actuators(self, points: dict[str, np.ndarray]) -> list[Link]:
         """Cylinders: those of a machine, and distances on which an input or a driver acts."""
         d = self.model.description
-        cylinders = [Element(item.name, 'actuator', points[str(item.base)], points[str(item.rod_eye)])
-                     for item in d.cylinders.values()]
+        found = [Link(item.name, 'actuator', points[str(item.base)], points[str(item.rod_eye)])
+                 for item in d.cylinders.values()]
         acting: list[Force | Driver] = [*d.forces.values(), *d.drivers.values()]
-        found = cylinders
         for name in dict.fromkeys(item.coordinate for item in acting if item.coordinate):
             coordinate = d.coordinates[name]
             if coordinate.kind == 'distance':
-                first, second = coordinate.points
-                found.append(Element(name, 'actuator', points[str(first)], points[str(second)]))
+                start, end = (points[str(point)] for point in coordinate.points)
+                found.append(Link(name, 'actuator', start, end))
         return found
 
     def _slides(self, coordinate: Coordinate) -> bool:

@@ -54,15 +54,18 @@ class SimulationRequest:
         """Options of the scheme."""
         return {} if self.order is None else {'order': self.order}
 
+    def of(self, model: Model) -> dict[str, Any]:
+        """What was simulated, and how, as JSON."""
+        return {'mechanism': model.description.name, 'file': model.description.file,
+                'coordinates': self.coordinates or model.description.coordinate_type, 'scheme': self.scheme,
+                'order': self.order, 'dt_s': self.dt, 'duration_s': self.duration}
+
 
 def motion_json(request: SimulationRequest, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
     """The result in figures, SI."""
     end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
                   'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
-    return {
-        'mechanism': model.description.name, 'file': model.description.file,
-        'coordinates': request.coordinates or model.description.coordinate_type, 'scheme': request.scheme,
-        'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration,
+    return request.of(model) | {
         'reached_s': motion.t[-1], 'states': len(motion.t), 'evaluations': motion.evaluations,
         'seconds': seconds, 'degrees_of_freedom': model.degrees_of_freedom,
         'independent': [{'since_s': t, 'names': names} for t, names in motion.choices],

@@ -27,11 +27,8 @@ def runs_json(request: SimulationRequest, result: BatchSimulation, varied: Seque
     values, by_option = model.system.values, [item.name for item in varied]
     of_file = [Variation(name, False, float(mean), float(stddev), None) for name, mean, stddev
                in zip(values.names, values.mean, values.stddev) if stddev > 0 and name not in by_option]
-    return {
-        'mechanism': model.description.name, 'file': model.description.file,
-        'coordinates': request.coordinates or model.description.coordinate_type, 'scheme': request.scheme,
-        'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration, 'runs': len(result.q),
-        'instants': len(result.t), 'completed': int(done.sum()),
+    return request.of(model) | {
+        'runs': len(result.q), 'instants': len(result.t), 'completed': int(done.sum()),
         'drawn': [{'name': item.name, 'of': 'start' if item.start else 'file', 'mean': item.value,
                    'stddev': item.stddev, 'unit': item.unit, 'by': '--vary' if item.name in by_option else 'file'}
                   for item in [*of_file, *varied]],

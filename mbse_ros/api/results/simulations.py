@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from .series import ResultSeries, entry_unit
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion
     from ...simulation.crane import SensorFrame
+
+KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
 @dataclass(frozen=True)
@@ -75,68 +77,48 @@ class MotionSimulation(Result):
 
 
 @dataclass(frozen=True)
-class MachineSimulation(Result):
-    """Work of a machine: ``samples`` of its sensors with the commands, and the truth beside them at the same times, SI.
+class MachineTruth(Result):
+    """True state of a simulated machine at times ``t`` (k,), s, SI.
 
     ``position``, ``velocity``, ``acceleration`` (k, g) of ``machine.coordinates``, ``pressure`` (k, volumes),
-    ``payload`` (k,), kg. ``frames`` (k): the same one by one.
+    ``payload`` (k,), kg.
     """
 
+    t: np.ndarray
     machine: Machine
-    frames: tuple[SensorFrame, ...]
-    samples: Samples
-
-    @property
-    def t(self) -> np.ndarray:
-        """Times (k,), s."""
-        return self.samples.t
-
-    @property
-    def position(self) -> np.ndarray:
-        """Independent coordinates (k, g), m or rad."""
-        return self._column('position')
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """Their velocities (k, g)."""
-        return self._column('velocity')
-
-    @property
-    def acceleration(self) -> np.ndarray:
-        """Their accelerations (k, g)."""
-        return self._column('acceleration')
-
-    @property
-    def pressure(self) -> np.ndarray:
-        """Pressures (k, volumes), Pa."""
-        return self._column('pressure')
-
-    @property
-    def payload(self) -> np.ndarray:
-        """Mass of the payload (k,), kg."""
-        return self._column('payload')
-
-    def _column(self, name: str) -> np.ndarray:
-        return np.array([getattr(frame, name) for frame in self.frames])
+    position: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    pressure: np.ndarray
+    payload: np.ndarray
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns of the truth, those of the estimates."""
+        """Names of the columns."""
         return tuple(item.name for item in self.series())
 
     def series(self) -> list[ResultSeries]:
-        """The mass, then positions, velocities, accelerations and pressures, under the names of the estimates."""
-        return [ResultSeries('mass', 'kg', self.payload), *truth_series(
-            self.machine, {kind: self._column(kind) for kind in ('position', 'velocity', 'acceleration', 'pressure')})]
+        """The mass, then positions, velocities, accelerations and pressures in one panel, under the names of the
+        estimates."""
+        return [ResultSeries('mass', 'kg', self.payload), *entry_series(self.machine, self)]
 
 
-def truth_series(machine: Machine, arrays: dict[str, np.ndarray]) -> list[ResultSeries]:
-    """Series of ``arrays`` (k, g or volumes) by kind, named as entries of the observer's state; pressures in one
-    panel."""
-    found = []
-    for kind, values in arrays.items():
-        for name, column in zip(machine.volumes if kind == 'pressure' else machine.coordinates, values.T):
-            entry = f'{kind}/{name}'
-            found.append(ResultSeries(entry, entry_unit(machine, entry), column,
-                                      panel='pressures' if kind == 'pressure' else ''))
-    return found
+@dataclass(frozen=True)
+class MachineSimulation(MachineTruth):
+    """Work of a machine: ``samples`` of its sensors with the commands, and the truth beside them at the same times, SI.
+
+    ``frames`` (k): the same one by one.
+    """
+
+    frames: tuple[SensorFrame, ...]
+    samples: Samples
+
+
+def entry_series(machine: Machine, of: object, stddev: Mapping[str, np.ndarray] | None = None) -> list[ResultSeries]:
+    """The arrays (k, g or volumes) of an object, those of KINDS, with their deviations by kind, under the names of the
+    observer's state; pressures in one panel."""
+    return [ResultSeries(f'{kind}/{name}', entry_unit(machine, f'{kind}/{name}'), getattr(of, kind)[:, k],
+                         None if stddev is None else stddev[kind][:, k],
+                         panel='pressures' if kind == 'pressure' else '')
+            for kind in KINDS
+            for k, name in enumerate(machine.volumes if kind == 'pressure' else machine.coordinates)]
