@@ -24,7 +24,8 @@ from mbse_ros.scale.table import rows
 from studies.shifts import Bucket, Shift
 
 EXACT = {'stddev': (0.0, 0.0)}
-CHILD = 'import sys; sys.path[:0] = ["test/support", "benchmarks"]; import scale_process; scale_process.main(*sys.argv[1:])'
+CHILD = ('import sys; sys.path[:0] = ["test/support", "benchmarks"]; import scale_process; '
+         'scale_process.main(*sys.argv[1:])')
 
 
 @pytest.fixture
