@@ -15,7 +15,6 @@ import numpy as np
 from ..errors import SampleError
 from ..streams.records import Segment
 from .bag import Bag, decode
-from .channel_samples import Sample
 from .messages import segment_record
 from .topics import SEGMENT, TopicMap
 
@@ -62,13 +61,6 @@ class RecordedCommands:
             own = places == names.index(name) if name in names else np.zeros(0, dtype=bool)
             if own.any():
                 sent.append((int(stamps[own][-1]), values[own]))
-
-    def take_single(self, samples: Sequence[Sample]) -> None:
-        """The same of single ones."""
-        for name, sent in self._sent.items():
-            own = [(sample[1], sample[2]) for sample in samples if sample[0] == name]
-            if own:
-                sent.append((own[-1][0], np.array([value for _, value in own])))
 
     def of(self, segment: Segment) -> Segment:
         """The segment with the commands that were used."""

@@ -17,7 +17,8 @@ from ..estimators.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn
-from ..report.text import number, wall_time
+from ..report.series import root_mean_square
+from ..report.text import computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
 from .estimate import Estimate, truth_at
@@ -53,8 +54,7 @@ def _facts(estimate: Estimate) -> dict[str, str]:
     return {'Valve model': ', '.join(sorted(kinds)), **dated,
             'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.track)} segments',
             'Samples of the mass': str(estimate.last.payload.samples),
-            'Computing time': f'{estimate.seconds:.3f} s ({100 * estimate.seconds / estimate.log_seconds:.2f} % of '
-                              'real time)'}
+            'Computing time': computing_time(estimate.seconds, estimate.log_seconds)}
 
 
 def _notes(estimate: Estimate) -> list[str]:
@@ -133,23 +133,21 @@ def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
     causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))
-    return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
+    return [table for table in (*tables, _errors(estimate, t, truth)) if table.rows]
 
 
-def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
+def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Table:
     """Errors against the truth, after the first second."""
-    if truth is None:
-        return []
     names, known = estimate.last.state.names, _true_columns(estimate.machine, truth)
     rows = []
-    for name, true in ((name, true) for name, true in known.items() if name in names):
-        error = estimate.states.mean[:, names.index(name)] - true
+    for name in (name for name in known if name in names):
+        error = estimate.states.mean[:, names.index(name)] - known[name]
         error = error[(t > 1.0) & np.isfinite(error)]
         if error.size:
             unit, scale = unit_and_scale(estimate.machine.description, name, difference=True)
-            rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
+            rows.append((name, f'{number(scale * root_mean_square(error))} {unit}',
                          f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
-    return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []
+    return Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)
 
 
 def animation_of(estimate: Estimate, t: np.ndarray) -> Animation:

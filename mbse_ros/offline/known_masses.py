@@ -21,6 +21,8 @@ KEYS = ('load', 'truck', 'bag')
 EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV table with one of the columns '
             f'{", ".join(KEYS)}, a column mass [kg], and perhaps stddev [kg]')
 Weighed = tuple[UncertainMass, int]      # and the stamp, ns
+NAMES: dict[str, Callable[[WeighedLoad], str]] = {
+    'truck': lambda load: str(load.record.data['truck']), 'bag': lambda load: Path(load.bag).resolve().name}
 
 
 def check_known(text: str) -> None:
@@ -39,23 +41,12 @@ def compared(text: str, found: WeighedBags) -> list[Compared]:
         return [Compared(f'load {k}', load.record.stamp_ns, load.record.mass, known)
                 for k, load in enumerate(counted, 1)]
     kind, rows = _table(Path(text))
-    weighed = {'load': _by_number, 'truck': _by_truck, 'bag': _by_bag}[kind](found, counted)
+    weighed = _sums(counted, NAMES[kind]) if kind in NAMES else {
+        str(k): (load.record.mass, load.record.stamp_ns) for k, load in enumerate(counted, 1)}
     strange = next((name for name in rows if name not in weighed), None)
     if strange is not None:
         raise SettingError(OPTION, f'{text}: {kind} {strange}', f'one of {", ".join(weighed)}')
     return [Compared(f'{kind} {name}', weighed[name][1], weighed[name][0], mass) for name, mass in rows.items()]
-
-
-def _by_number(found: WeighedBags, counted: Sequence[WeighedLoad]) -> dict[str, Weighed]:
-    return {str(k): (load.record.mass, load.record.stamp_ns) for k, load in enumerate(counted, 1)}
-
-
-def _by_truck(found: WeighedBags, counted: Sequence[WeighedLoad]) -> dict[str, Weighed]:
-    return _sums(counted, lambda load: str(load.record.data['truck']))
-
-
-def _by_bag(found: WeighedBags, counted: Sequence[WeighedLoad]) -> dict[str, Weighed]:
-    return _sums(counted, lambda load: Path(load.bag).resolve().name)
 
 
 def _sums(counted: Sequence[WeighedLoad], name_of: Callable[[WeighedLoad], str]) -> dict[str, Weighed]:

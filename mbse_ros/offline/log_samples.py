@@ -30,6 +30,15 @@ class Column(NamedTuple):
     used: np.ndarray
 
 
+def block_of(samples: Sequence[Sample | tuple[str, int, float]]
+             ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """Channels of single samples, and places among them (n,), stamps (n,), ns, values (n,), SI."""
+    known: dict[str, int] = {}
+    places = [known.setdefault(sample[0], len(known)) for sample in samples]
+    return (tuple(known), np.array(places, np.int32), np.array([sample[1] for sample in samples], np.int64),
+            np.array([sample[2] for sample in samples], float))
+
+
 class LogSamples:
     """Samples by channel, 17 bytes each; ``count`` of all."""
 
@@ -90,10 +99,7 @@ class LogSamples:
 
     def add_single(self, samples: Sequence[Sample | tuple[str, int, float]]) -> None:
         """The same of single ones."""
-        known: dict[str, int] = {}
-        places = [known.setdefault(sample[0], len(known)) for sample in samples]
-        self.add(tuple(known), np.array(places, np.int32), np.array([sample[1] for sample in samples], np.int64),
-                 np.array([sample[2] for sample in samples], float))
+        self.add(*block_of(samples))
 
     def refuse(self, row: int) -> None:
         """A sample of those added last was refused."""

@@ -24,7 +24,7 @@ from ..streams.pipeline import Output, Pipeline
 from ..streams.records import Segment
 from ..workers import processors
 from .ahead import ahead
-from .log_samples import Dropped, LogSamples
+from .log_samples import Dropped, LogSamples, block_of
 from .observers import SWITCH, Observed, Observers, observed
 
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
@@ -107,22 +107,14 @@ class LongLog:
     def _segments_of_blocks(self, reader: SampleReader) -> Iterator[Sequence[Segment]]:
         names = reader.channels
         for block in reader.blocks():
-            self.samples += len(block.stamps)
-            if self.keep is not None:
-                self.keep.add(names, *block)
-            if self._commands is not None:
-                self._commands.take(names, *block)
+            self._note(names, *block)
             yield self.pipeline.all_segments(names, *block, self._refuse)
 
     def _segments_one_by_one(self, reader: Iterable[Sample]) -> Iterator[Sequence[Segment]]:
         """Samples that may be worth less than others."""
         rest = iter(reader)
         while part := list(islice(rest, FEW)):
-            self.samples += len(part)
-            if self.keep is not None:
-                self.keep.add_single(part)
-            if self._commands is not None:
-                self._commands.take_single(part)
+            self._note(*block_of(part))
             found: list[Segment] = []
             for row, sample in enumerate(part):
                 try:
@@ -130,6 +122,14 @@ class LongLog:
                 except SampleError as error:
                     self._refuse(error, row)
             yield found
+
+    def _note(self, *block: Any) -> None:
+        """Samples come: names of channels, and of each sample its place among them, stamp and value."""
+        self.samples += len(block[-1])
+        if self.keep is not None:
+            self.keep.add(*block)
+        if self._commands is not None:
+            self._commands.take(*block)
 
     def _refuse(self, error: SampleError, row: int) -> None:
         self.dropped.add(error)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BagError
@@ -16,17 +17,13 @@ MEGA = 1e6
 def available() -> float:
     """Bytes that this process can still have, of the computer and of the container's limit; inf where none is said."""
     found = float('inf')
-    try:
+    with suppress(OSError, ValueError, KeyError, IndexError):
         lines = dict(line.split(':', 1) for line in MEMINFO.read_text().splitlines())
         found = 1024.0 * int(lines['MemAvailable'].split()[0])
-    except (OSError, ValueError, KeyError, IndexError):
-        pass
-    try:
+    with suppress(OSError, ValueError):
         limit, now = ((CGROUP / name).read_text().strip() for name in ('memory.max', 'memory.current'))
         if limit != 'max':
             found = min(found, float(limit) - float(now))
-    except (OSError, ValueError):
-        pass
     return found
 
 

@@ -138,21 +138,15 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
 
 def overlaid(found: SmoothedBag) -> Run:
     """The report of the filter with the smoothed curves in the same charts."""
-    from .estimate_report import report_run
-    run = report_run(found.estimate, 'Filter and smoother')
-    facts = {'Smoothed mass': found.mass_text, 'Smoothed from': found.share_text}
-    return replace(run, facts={**run.facts, **facts}, signals=(*run.signals, *_signals(found)))
-
-
-def _signals(found: SmoothedBag) -> list[Signal]:
-    from .estimate_report import GROUPS
-    s, signals = found.smoothed, []
+    from .estimate_report import GROUPS, report_run
+    run, s = report_run(found.estimate, 'Filter and smoother'), found.smoothed
+    facts, signals = {'Smoothed mass': found.mass_text, 'Smoothed from': found.share_text}, list(run.signals)
     for kind in KINDS:
         for k, owner in enumerate(owners(found.machine, kind)):
             unit, scale = unit_and_scale(found.machine.description, f'{kind}/{owner}')
             series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
             signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
-    return signals
+    return replace(run, facts={**run.facts, **facts}, signals=signals)
 
 
 def panels(found: SmoothedBag) -> list[Panel]:

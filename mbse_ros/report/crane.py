@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .chart import COLORS
-from .png import INK, corner_text, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
+from .png import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 from .scene import Scene, kind_of
 
 _GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
@@ -75,8 +75,7 @@ def _frame(ax: Axes, view: Scene, widest: float) -> None:
     style_axes(ax)
     ax.set_aspect('equal', adjustable='box')
     ax.set(xlim=(left, right), ylim=(low, high))
-    ax.set_xlabel(f'{view.labels[0]} [m]', color=INK)
-    ax.set_ylabel(f'{view.labels[1]} [m]', color=INK)
+    name_axes(ax, '', *(f'{label} [m]' for label in view.labels))
     size = 0.03 * max(right - left, high - low)
     for x, z in view.pins:
         ax.fill([x, x - size, x + size], [z, z - 1.6 * size, z - 1.6 * size], color='#c3c8d0', zorder=1)

@@ -25,7 +25,7 @@ from .linkage_symbols import (
     gravity_arrow,
     part_color,
 )
-from .png import INK, corner_text, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
+from .png import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 
 _WIDTH, _DPI = 9.0, 120
 _GIF_WIDTH, _GIF_DPI, _GIF_RATE, _GIF_FRAMES = 5.5, 72, 15, 75    # inches, dots/inch, frames/s, frames
@@ -81,8 +81,7 @@ def _canvas(linkages: Sequence[Linkage], width: float, dpi: int) -> tuple[Figure
         for line in floor(linkages):
             ax.plot(*line.T, color='#d9dde3', linewidth=0.8, zorder=0)
     else:
-        ax.set_xlabel('x [m]', color=INK)
-        ax.set_ylabel('y [m]', color=INK)
+        name_axes(ax, '', 'x [m]', 'y [m]')
     return figure, ax
 
 

@@ -77,7 +77,12 @@ def cost(seconds: float, log_seconds: float) -> dict[str, float]:
 
 def cost_line(seconds: float, log_seconds: float, what: str = '') -> str:
     """The same in words."""
-    return f'{log_seconds:.1f} s of data{what} in {seconds:.3f} s ({100 * seconds / log_seconds:.2f} % of real time)'
+    return f'{log_seconds:.1f} s of data{what} in {computing_time(seconds, log_seconds)}'
+
+
+def computing_time(seconds: float, log_seconds: float) -> str:
+    """With its share of real time."""
+    return f'{seconds:.3f} s ({100 * seconds / log_seconds:.2f} % of real time)'
 
 
 def wall_time(*stamps_ns: int) -> str:

@@ -66,13 +66,9 @@ def _answer(run: Run) -> str:
     rows = ''.join(f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
                    for key, value in run.facts.items())
     facts = f'<table class="facts"><tbody>{rows}</tbody></table>' if rows else ''
-    card = head + facts + _notes(run.notes)
+    notes = ''.join(f'<li>{escape(note)}</li>' for note in run.notes)
+    card = head + facts + (f'<ul class="notes">{notes}</ul>' if notes else '')
     return f'<div class="card answer">{card}</div>' if card else ''
-
-
-def _notes(notes: Sequence[str]) -> str:
-    items = ''.join(f'<li>{escape(note)}</li>' for note in notes)
-    return f'<ul class="notes">{items}</ul>' if items else ''
 
 
 def _table(table: Table) -> str:

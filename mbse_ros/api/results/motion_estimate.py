@@ -4,35 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
-from ...description.model import MechanismDescription
 from ...dynamics.model import Model
 from .result import Result
-from .series import RATES, ResultSeries
+from .series import ResultSeries, rate_unit
 
 if TYPE_CHECKING:
     from ...offline.linkage import LinkageLog
     from ...offline.smooth_linkage import SmoothedLog
 
-WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}
+WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}     # as in the tables of the command line
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
-
-
-def unit_of_rate(description: MechanismDescription, name: str, kind: str) -> str:
-    """Unit of a coordinate or its rate, SI; '1' where it has none."""
-    unit = unit_of(description, name)
-    return f'{unit or "1"}{RATES[kind]}' if RATES[kind] else unit or '1'
-
-
-def column_of(kind: str, name: str) -> str:
-    """'theta', 'theta_dot' or 'theta_ddot', as in the tables of the command line."""
-    return f'{name}{WORDS[kind]}'
 
 
 def first_names(model: Model) -> list[str]:
@@ -44,7 +32,7 @@ def first_names(model: Model) -> list[str]:
 def motion_series(model: Model, arrays: dict[str, np.ndarray], names: Sequence[str] = ()) -> list[ResultSeries]:
     """Series of ``arrays`` (k, n) of all coordinates by kind ('position', ...), of these or all ``names``; all kinds of
     one coordinate after each other."""
-    return [ResultSeries(column_of(kind, name), unit_of_rate(model.description, name, kind), values[:, place])
+    return [ResultSeries(f'{name}{WORDS[kind]}', rate_unit(model.description, name, kind), values[:, place])
             for name in (names or first_names(model)) for place in [model.names.index(name)]
             for kind, values in arrays.items()]
 
@@ -129,8 +117,7 @@ class MotionEstimate(Result):
         """The deviations of what is in the state."""
         entries = {**{name: f'position/{name}' for name in self.model.names},
                    **{f'{name}_dot': f'velocity/{name}' for name in self.model.names}}
-        return [ResultSeries(item.name, item.unit, item.values,
-                             self._stddev(entries.get(item.name, ''))) for item in series]
+        return [replace(item, stddev=self._stddev(entries.get(item.name, ''))) for item in series]
 
     def _stddev(self, entry: str) -> np.ndarray | None:
         return self.stddev[:, self.names.index(entry)] if entry in self.names else None

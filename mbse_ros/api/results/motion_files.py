@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...description.coordinate_units import columns_of, unit_of
+from ...description.coordinate_units import columns_of, input_unit, unit_of
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.model import Model
 from ...dynamics.motion import Motion
@@ -81,17 +81,11 @@ def motion_json(request: SimulationRequest, model: Model, motion: Motion, second
 def write_motion(model: Model, motion: Motion, path: Path) -> None:
     """All over time, one column each, units in the heading."""
     columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot'),
-               *(f'input {name} [{_input_unit(model, name)}]' for name in model.inputs),
+               *(f'input {name} [{input_unit(model.description, name).partition(" or ")[0].replace(" ", "*")}]'
+                 for name in model.inputs),
                'kinetic [J]', 'potential [J]', 'power [W]', 'work [J]', 'violation [SI]']
     write_table(path, columns, [motion.t, *motion.q.T, *motion.qd.T, *motion.qdd.T, *motion.inputs.T, motion.kinetic,
                                 motion.potential, motion.power, motion.work, motion.violation])
-
-
-def _input_unit(model: Model, name: str) -> str:
-    """N or N*m."""
-    force = next(force for force in model.description.forces.values() if force.input == name)
-    turning = bool(force.body) or force.coordinate and unit_of(model.description, force.coordinate) == 'rad'
-    return 'N*m' if turning else 'N'
 
 
 def write_pictures(model: Model, motion: Motion, output: Path) -> None:

@@ -17,7 +17,7 @@ from ...machine import Machine
 from ...report.chart import Curve, Panel
 from ...report.data import Table
 from ...report.text import number
-from .result import Result
+from .result import Result, figure_of
 from .series import ResultSeries
 
 if TYPE_CHECKING:
@@ -108,11 +108,7 @@ class Observability(Result):
         """The information over the windows on a logarithmic axis; with names as any result."""
         if names:
             return super().plot(*names, truth=truth)
-        from matplotlib import pyplot
-
-        from ...report.plots import draw_plots
-        return draw_plots([information_panel(self.observed, self.t)],
-                          lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
+        return figure_of([information_panel(self.observed, self.t)])
 
     @property
     def _question(self) -> Asked:

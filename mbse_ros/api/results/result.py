@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from ...report.chart import Panel
     from ...report.data import Table
 
 MOST = 8                # pairs of axes in a figure where no names are given
@@ -128,11 +129,15 @@ def first_panels(series: Sequence[ResultSeries]) -> list[ResultSeries]:
 
 def drawn(t: np.ndarray, series: Sequence[ResultSeries], truth: Result | None = None) -> Figure:
     """Figure of series over times (k,), s."""
+    known = {} if truth is None else {item.name: (truth.t, item.values) for item in truth.series()}
+    return figure_of(panels_of(t, series, known))
+
+
+def figure_of(panels: Sequence[Panel]) -> Figure:
+    """Panels as a figure that pyplot knows."""
     from matplotlib import pyplot  # here, because it takes its time to import
 
     from ...report.plots import draw_plots
-    known = {} if truth is None else {item.name: (truth.t, item.values) for item in truth.series()}
-    panels = panels_of(t, series, known)
     return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
 
 

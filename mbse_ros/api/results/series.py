@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...description.coordinate_units import measured_unit, unit_of
+from ...description.model import MechanismDescription
 from ...machine import Machine
 from ...machine.channels import Channel
 from ...payload.mass import NORMAL
@@ -95,6 +96,9 @@ def channel_unit(machine: Machine, channel: Channel) -> str:
 def entry_unit(machine: Machine, name: str) -> str:
     """Unit of an entry of the state such as 'position/lift', SI; '1' of one that has none."""
     kind, _, owner = name.partition('/')
-    if kind in RATES:
-        return (unit_of(machine.description, owner) or '1') + RATES[kind]
-    return OTHERS.get(kind, '1')
+    return rate_unit(machine.description, owner, kind) if kind in RATES else OTHERS.get(kind, '1')
+
+
+def rate_unit(description: MechanismDescription, name: str, kind: str) -> str:
+    """Unit of a coordinate or its rate, SI; '1' where it has none."""
+    return (unit_of(description, name) or '1') + RATES[kind]
