@@ -95,7 +95,7 @@ def weighed(machine: Machine, frames: Sequence[SensorFrame]) -> dict[str, Any]:
         found = estimate_samples(samples, machine, {}, every=0.1)
     except MbseError as error:
         return {'refused': str(error)}
-    stamps, states, last = found.stamps_ns, found.states, found.last.payload
+    stamps, states, last = found.track.stamp_ns, found.states, found.last.payload
     if why_unweighed(machine):
         return {'refused': last.reason}
     true = np.interp(stamps, [frame.stamp_ns for frame in frames], [frame.payload for frame in frames])

@@ -14,6 +14,7 @@ from ..bags.messages import header
 from ..bags.sensor_topics import FLOAT64, Sources
 from ..bags.topics import JOINT_STATE
 from ..bags.writer import BagWriter, write_frame
+from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..estimators.filters.parts.problem import problem
@@ -25,7 +26,6 @@ from ..sources.reader import sample_reader
 from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
 from .results.motion_estimate import channel_units
-from .results.series import channel_unit
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
 
@@ -90,7 +90,7 @@ def read_machine(path: Path, machine: Machine, namespace: str | None, sources: S
     values, at = np.full((len(rows), len(names)), np.nan), {name: k for k, name in enumerate(names)}
     for sample, place in zip(found, places.tolist()):
         values[place, at[sample.channel]] = sample.value
-    units = {c.name: channel_unit(machine, c) for c in machine.all_channels}
+    units = {c.name: measured_unit(machine.description, c.sensor.name) for c in machine.all_channels}
     start = int(rows[0])
     return Samples((rows - start) * 1e-9, names, values,
                    units | dict.fromkeys(machine.commands, UNITS['command'][0]), start)

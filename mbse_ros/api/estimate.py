@@ -74,12 +74,12 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
         maps = loaded_sources(sources)
         with written_outputs(machine, None if output is None else Path(output)) as take:
             found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every=every)
-        return MachineEstimate(found.elapsed, replace(found, facts={'Bag': str(log), **facts}))
+        return MachineEstimate(found.track.elapsed, replace(found, facts={'Bag': str(log), **facts}))
     refuse_options('a bag', {'sources': sources, 'output': output})
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])
     found = estimate_samples(samples.listed(), machine, settings, backend, every)
-    first = (found.stamps_ns[0] - samples.stamps_ns[0]) * 1e-9
+    first = (found.track.stamp_ns[0] - samples.stamps_ns[0]) * 1e-9
     t = found.track.with_pauses
     return MachineEstimate(samples.t[0] + first + t - t[0], replace(found, facts=facts))
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bags.channels import UNITS
+from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded
 from .results.motion_estimate import channel_units
-from .results.series import channel_unit
 from .results.simulations import KINDS, MachineSimulation, MotionSimulation
 from .samples import Samples
 
@@ -107,7 +107,7 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
 
 def _machine_samples(machine: Machine, frames: Sequence[SensorFrame]) -> Samples:
     from ..simulation.work import START_NS
-    channels = {c.name: channel_unit(machine, c) for c in machine.all_channels}
+    channels = {c.name: measured_unit(machine.description, c.sensor.name) for c in machine.all_channels}
     units = channels | dict.fromkeys(frames[0].commands, UNITS['command'][0])
     values = np.array([[*(f.samples[name] for name in channels), *f.commands.values()] for f in frames])
     return Samples(1e-9 * np.array([f.stamp_ns - START_NS for f in frames]), tuple(units), values, units, START_NS)

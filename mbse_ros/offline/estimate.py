@@ -49,16 +49,6 @@ class Estimate:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def stamps_ns(self) -> np.ndarray:
-        """Stamps of the segments (n,), ns."""
-        return self.track.stamp_ns
-
-    @property
-    def elapsed(self) -> np.ndarray:
-        """Time from the start of the log to the stamps (n,), s, see ``Elapsed``."""
-        return self.track.elapsed
-
-    @property
     def last(self) -> Output:
         """The last segment, whole."""
         return self.track.last
@@ -137,7 +127,7 @@ def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
 def _state(estimate: Estimate) -> dict[str, Any]:
     """Kinds of entries, each (n, entries), their standard deviations, and the payload's track."""
     names, states, stddev = estimate.last.state.names, estimate.states, estimate.stddev
-    state: dict[str, Any] = {'stamp_ns': estimate.stamps_ns, 'names': names}
+    state: dict[str, Any] = {'stamp_ns': estimate.track.stamp_ns, 'names': names}
     for kind in dict.fromkeys(name.split('/')[0] for name in names):
         columns = [i for i, name in enumerate(names) if name.startswith(kind + '/')]
         state |= {kind: states.mean[:, columns], f'{kind}_stddev': stddev[:, columns]}

@@ -39,7 +39,7 @@ ONE_LIFT = ('Friction and load cannot be separated by one lift: both push agains
 
 def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
     """All that the report shows of an estimate."""
-    t, truth = estimate.elapsed, truth_at(estimate.truth, estimate.machine, estimate.stamps_ns)
+    t, truth = estimate.track.elapsed, truth_at(estimate.truth, estimate.machine, estimate.track.stamp_ns)
     return Run(
         title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
         notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),

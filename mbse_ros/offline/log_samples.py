@@ -14,11 +14,38 @@ from ..bags.reader import SampleReader
 from ..errors import SampleError
 from ..monitor.clocks import PAUSE_NS
 from ..sources.reader import SourceReader
-from .growing import Growing
 
 MANY = 4096     # single samples that become arrays at once
 SEVERAL = 3     # channels whose stamps were refused, from which on it is one cause
 LIMIT = 200     # characters of a refused sample's message
+SLACK = 1.125   # times the rows that are needed
+
+
+class Growing:
+    """Rows that follow each other, moved rarely and with little to spare: a large array is moved by the system, which
+    copies nothing."""
+
+    def __init__(self) -> None:
+        self._data, self._count, self._given = np.zeros(0), 0, False
+
+    def extend(self, rows: np.ndarray) -> None:
+        """More rows (k, ...), of the first ones' type."""
+        if not self._count:
+            self._data = np.zeros((0, *rows.shape[1:]), rows.dtype)
+        end = self._count + len(rows)
+        if end > len(self._data):
+            if self._given:         # somebody looks at the old place
+                self._data = self._data.copy()
+            self._data.resize((int(SLACK * end) + 1, *self._data.shape[1:]), refcheck=False)
+            self._given = False
+        self._data[self._count:end] = rows
+        self._count = end
+
+    @property
+    def array(self) -> np.ndarray:
+        """All rows (n, ...); they stay as they are when others follow."""
+        self._given = True
+        return self._data[:self._count]
 
 
 class Column(NamedTuple):

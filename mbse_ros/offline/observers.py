@@ -17,6 +17,9 @@ from multiprocessing.connection import Connection
 from pickle import HIGHEST_PROTOCOL, PicklingError, dumps, loads
 from queue import SimpleQueue
 from threading import Thread
+from typing import TypeVar
+
+import numpy as np
 
 from ..description.model import MechanismDescription
 from ..errors import MbseError
@@ -24,11 +27,12 @@ from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..streams.records import Segment, StateEstimate
 from ..streams.stages import ObserverStage
-from .parcels import packed, unpacked
 
 SWITCH = 0.0005     # s that a thread waits at most for the interpreter; of itself Python takes ten times as much
 GOOD, WRONG = b'good', b'wrong'     # what comes before states, before an error
 Observed = list[tuple[Segment, StateEstimate]]
+Record = TypeVar('Record')
+FLOAT = np.dtype(np.float64)
 
 
 class Observers:
@@ -205,3 +209,38 @@ def observed(blocks: Iterator[Sequence[Segment]], observers: Observers, most: in
         yield observers.take()
     if problem is not None:
         raise problem
+
+
+def packed(records: Sequence[Record]) -> bytes:
+    """Dataclasses of one kind for another process, their arrays of float64 as they lie in memory, all else pickled at
+    once: a pickle of each array would cost more than what is done with it."""
+    rows, shapes, arrays = [], [], []
+    for record in records:
+        row = []
+        for value in vars(record).values():
+            if type(value) is np.ndarray and value.dtype is FLOAT:
+                shapes.append(value.shape)
+                arrays.append(np.ascontiguousarray(value).data)
+                value = ...
+            row.append(value)
+        rows.append(row)
+    head = dumps(([type(record) for record in records[:1]], rows, shapes), HIGHEST_PROTOCOL)
+    room = -len(head) % FLOAT.itemsize
+    return b''.join([len(head).to_bytes(FLOAT.itemsize, 'little'), head, bytes(room), *arrays])
+
+
+def unpacked(parcel: bytes) -> list[Record]:
+    """The records of ``packed``, with arrays of their own."""
+    place = FLOAT.itemsize
+    size = int.from_bytes(parcel[:place], 'little')
+    kinds, rows, shapes = loads(memoryview(parcel)[place:place + size])
+    numbers = np.frombuffer(parcel, FLOAT, offset=place + size + -size % place)
+    shape_of, first, found = iter(shapes), 0, []
+    for row in rows:
+        for k, value in enumerate(row):
+            if value is ...:
+                shape = next(shape_of)
+                stop = first + (shape[0] if len(shape) == 1 else shape[0] * shape[1])
+                row[k], first = numbers[first:stop].reshape(shape).copy(), stop
+        found.append(kinds[0](*row))
+    return found

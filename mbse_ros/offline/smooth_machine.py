@@ -81,7 +81,7 @@ class SmoothedBag:
             'unknown_force': s.force, 'iterations': s.iterations,
             'cost': cost(self.seconds, self.estimate.log_seconds)}
         if full:
-            result['state'] = {'stamp_ns': self.estimate.stamps_ns}
+            result['state'] = {'stamp_ns': self.estimate.track.stamp_ns}
             for name in (*KINDS, 'unknown_force'):
                 result['state'] |= {name: getattr(s, name), f'{name}_stddev': s.stddev[name]}
             result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
@@ -105,7 +105,7 @@ def smooth_estimate(estimate: Estimate, lag: float | None = None,
     machine, begin, log = estimate.machine, time.perf_counter(), log_of(estimate)
     smoothed = smooth_machine(machine, log, settings) if lag is None else lag_machine(machine, log, lag, settings)
     seconds = time.perf_counter() - begin
-    truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
+    truth = truth_at(estimate.truth, machine, estimate.track.stamp_ns)
     true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
     return SmoothedBag(estimate, smoothed, seconds, true, lag,
                        (*estimate.warnings, *notes(machine, settings)))
@@ -170,7 +170,7 @@ def panels(found: SmoothedBag) -> list[Panel]:
 
 def write_columns(found: SmoothedBag, path: Path) -> None:
     """Stamp, values and standard deviations of every instant as CSV, SI."""
-    s, names, columns = found.smoothed, ['stamp_ns'], [found.estimate.stamps_ns]
+    s, names, columns = found.smoothed, ['stamp_ns'], [found.estimate.track.stamp_ns]
     for kind in (*KINDS, 'unknown_force'):
         own = owners(found.machine, kind)
         names += [f'{kind}/{owner}' for owner in own] + [f'{kind}/{owner} stddev' for owner in own]

@@ -15,7 +15,7 @@ from ..monitor.clocks import Elapsed, elapsed_at
 from ..monitor.faults import Fault
 from ..streams.pipeline import Output
 from ..streams.records import PayloadStatus
-from .growing import Growing
+from .log_samples import Growing
 
 CHUNK = 256             # outputs that wait to become rows
 FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits

@@ -25,17 +25,13 @@ def draw_part(ax: Axes, part: Part, color: str, size: float) -> list[Artist]:
     """A bar, an area, or a disc for a body of one point."""
     x, y = np.atleast_2d(part.outline).T
     if len(x) == 1:
-        return _disc(ax, part.outline[0], 1.9 * size, color)
+        turn = np.linspace(0, 2 * np.pi, 41)
+        x, y = part.outline[0][:, None] + 1.9 * size * np.array([np.cos(turn), np.sin(turn)])
+        return [*ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2),
+                *ax.plot(x, y, color=color, linewidth=2.0, alpha=0.85, zorder=3)]
     artists = ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2) if part.closed else []
     return [*artists, *ax.plot(x, y, '-', color=color, linewidth=3.2, solid_capstyle='round', solid_joinstyle='round',
                                alpha=0.85, zorder=3)]
-
-
-def _disc(ax: Axes, center: np.ndarray, radius: float, color: str) -> list[Artist]:
-    turn = np.linspace(0, 2 * np.pi, 41)
-    x, y = center[:, None] + radius * np.array([np.cos(turn), np.sin(turn)])
-    return [*ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2),
-            *ax.plot(x, y, color=color, linewidth=2.0, alpha=0.85, zorder=3)]
 
 
 def draw_joint(ax: Axes, joint: Link, size: float) -> list[Artist]:

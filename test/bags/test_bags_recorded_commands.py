@@ -93,7 +93,7 @@ def live(frames):
 def differing(found, outputs):
     """How many of the states are not those of the outputs, by their stamps."""
     there = {o.state.stamp_ns: o.state.mean[-1] for o in outputs}
-    states = {int(stamp): mean for stamp, mean in zip(found.stamps_ns, found.states.mean)}
+    states = {int(stamp): mean for stamp, mean in zip(found.track.stamp_ns, found.states.mean)}
     assert len(there.keys() & states.keys()) > 400
     return sum(not np.array_equal(states[stamp], there[stamp]) for stamp in there.keys() & states.keys())
 

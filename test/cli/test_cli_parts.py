@@ -29,7 +29,7 @@ def online(stamps, masses):
 
 
 def offline(stamps, masses):
-    return SimpleNamespace(stamps_ns=np.array(stamps),
+    return SimpleNamespace(track=SimpleNamespace(stamp_ns=np.array(stamps)),
                            states=SimpleNamespace(mass=np.array(masses)))
 
 

@@ -40,9 +40,9 @@ def test_fewer_results_are_some_of_all(bag: Path) -> None:
     """At their stamps the motion is the same, bit for bit, and the mass by a small part of what it is uncertain by."""
     machine = load_machine('patu655_lift')
     every, each = (estimate_bag(bag, machine, {}, every=seconds) for seconds in (0.1, 0.0))
-    rows = np.searchsorted(each.stamps_ns, every.stamps_ns)
+    rows = np.searchsorted(each.track.stamp_ns, every.track.stamp_ns)
     assert 30 < len(every.track) < len(each.track) / 8
-    np.testing.assert_array_equal(each.stamps_ns[rows], every.stamps_ns)
+    np.testing.assert_array_equal(each.track.stamp_ns[rows], every.track.stamp_ns)
     np.testing.assert_array_equal(each.states.mean[rows], every.states.mean)
     stddev = (each.last.payload.upper - each.last.payload.lower) / 4
     assert 0.0 < abs(every.last.payload.mass - each.last.payload.mass) < 0.1 * stddev

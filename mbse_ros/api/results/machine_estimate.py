@@ -78,7 +78,7 @@ class MachineEstimate(Result):
     def loads(self) -> tuple[WeighedLoad, ...]:
         """Loads as ``mbse loads`` has them: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``,
         ``trusted``, ``faults``."""
-        elapsed = self.estimate.elapsed - self.estimate.elapsed[0]
+        elapsed = self.estimate.track.elapsed - self.estimate.track.elapsed[0]
         times = ((load, np.interp([load.start, load.end], elapsed, self.t).tolist()) for load in self.estimate.loads)
         return tuple(replace(load, start=start, end=end) for load, (start, end) in times)
 
@@ -120,7 +120,7 @@ class MachineEstimate(Result):
     def truth(self) -> MachineTruth | None:
         """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
         from ...offline.estimate import truth_at  # here, because it takes its time to import
-        found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
+        found = truth_at(self.estimate.truth, self.machine, self.estimate.track.stamp_ns)
         if found is None:
             return None
         return MachineTruth(self.t, self.machine, *(getattr(found, kind) for kind in (*KINDS, 'payload')))

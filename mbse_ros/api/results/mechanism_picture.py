@@ -71,7 +71,9 @@ class Picture:
         ends = self._ends(coordinate)
         if ends is None:
             return None
-        straight = coordinate.kind == 'distance' or self._slides(coordinate)
+        joint = self.model.description.joints.get(coordinate.joint)
+        straight = coordinate.kind == 'distance' or (
+            joint is not None and joint.type in ('prismatic', 'slot', 'cylindrical'))
         return Link(spring.name, 'spring' if straight else 'coil', points[ends[0]], points[ends[straight]])
 
     def _actuators(self, points: dict[str, np.ndarray]) -> list[Link]:
@@ -86,10 +88,6 @@ class Picture:
                 start, end = (points[str(point)] for point in coordinate.points)
                 found.append(Link(name, 'actuator', start, end))
         return found
-
-    def _slides(self, coordinate: Coordinate) -> bool:
-        joint = self.model.description.joints.get(coordinate.joint)
-        return joint is not None and joint.type in ('prismatic', 'slot', 'cylindrical')
 
     def _ends(self, coordinate: Coordinate) -> tuple[str, str] | None:
         """Points between which the coordinate is measured; for an angle, the joint of its bodies."""

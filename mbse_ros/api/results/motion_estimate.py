@@ -23,17 +23,13 @@ WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}     # as i
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
 
 
-def first_names(model: Model) -> list[str]:
-    """All coordinates, the independent ones first, then those that the file names."""
-    return list(dict.fromkeys([*model.independent, *(n for n in model.description.coordinates if n in model.names),
-                               *model.names]))
-
-
 def motion_series(model: Model, arrays: dict[str, np.ndarray], names: Sequence[str] = ()) -> list[ResultSeries]:
-    """Series of ``arrays`` (k, n) of all coordinates by kind ('position', ...), of these or all ``names``; all kinds of
-    one coordinate after each other."""
+    """Series of ``arrays`` (k, n) of all coordinates by kind ('position', ...), of these ``names`` or all: the
+    independent ones first, then those that the file names; all kinds of one coordinate after each other."""
+    of_file = [name for name in model.description.coordinates if name in model.names]
     return [ResultSeries(f'{name}{WORDS[kind]}', rate_unit(model.description, name, kind), values[:, place])
-            for name in (names or first_names(model)) for place in [model.names.index(name)]
+            for name in (names or dict.fromkeys([*model.independent, *of_file, *model.names]))
+            for place in [model.names.index(name)]
             for kind, values in arrays.items()]
 
 

@@ -133,7 +133,8 @@ class Observability(Result):
             return {'mechanism': q.name, **asked, 'results': [state_json(item) for item in self.models]}
         return {'machine': q.name, **asked, 'motion': state_json(self.observed),
                 'weighing': None if q.weighing is None else {**q.weighing.each, 'all': q.weighing.all},
-                'payload': {label: payload_json(item) for label, item in self.payload.items()}}
+                'payload': {label: {'rank': item.rank, 'information': item.window.information, 'blind': item.blind,
+                                    'stddev': item.stddev} for label, item in self.payload.items()}}
 
     def tables(self) -> list[Table]:
         """Of a mechanism, what the filters see."""
@@ -183,12 +184,6 @@ def state_json(observed: StateObservability) -> dict[str, Any]:
     return {'model': observed.model, 'verdict': observed.verdict, 'states': list(observed.names),
             'prior': observed.prior, 'rank': observed.rank, 'least_information': observed.least,
             'blind': observed.blind, 'windows': windows, 'helpers': helpers}
-
-
-def payload_json(observed: PayloadObservability) -> dict[str, Any]:
-    """Rank, information, what is blind, and standard deviations."""
-    return {'rank': observed.rank, 'information': observed.window.information, 'blind': observed.blind,
-            'stddev': observed.stddev}
 
 
 def machine_lines(machine: Machine, asked: Asked, motion: StateObservability,

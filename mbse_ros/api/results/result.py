@@ -101,7 +101,11 @@ class Result:
     def to_dataframe(self) -> pandas.DataFrame:
         """A pandas.DataFrame with the index ``t`` and a column for each series, ``name stddev`` beside it where that is
         known; units in ``attrs['units']``. Raises MissingModuleError without pandas."""
-        pandas = _pandas()
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingModuleError('pandas', 'to_dataframe() makes one of its tables',
+                                     'pip install pandas, or pip install "mbse_ros[table]"', str(error)) from error
         columns: dict[str, np.ndarray] = {}
         for item in self.series():
             columns[item.name] = item.values
@@ -139,12 +143,3 @@ def figure_of(panels: Sequence[Panel]) -> Figure:
 
     from ...report.plots import draw_plots
     return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingModuleError('pandas', 'to_dataframe() makes one of its tables',
-                                 'pip install pandas, or pip install "mbse_ros[table]"', str(error)) from error
-    return pandas

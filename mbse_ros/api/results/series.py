@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...description.coordinate_units import measured_unit, unit_of
+from ...description.coordinate_units import unit_of
 from ...description.model import MechanismDescription
 from ...machine import Machine
-from ...machine.channels import Channel
 from ...payload.mass import NORMAL
 from ...report.chart import COLORS, PALETTE, Band, Curve, Panel
 
@@ -86,11 +85,6 @@ def _limits(members: Sequence[ResultSeries]) -> tuple[float, float] | None:
 def _quantile(values: np.ndarray, share: float) -> float:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, share)) if finite.size else 0.0
-
-
-def channel_unit(machine: Machine, channel: Channel) -> str:
-    """Unit of what a sensor of a machine gives."""
-    return measured_unit(machine.description, channel.sensor.name)
 
 
 def entry_unit(machine: Machine, name: str) -> str:

@@ -80,7 +80,7 @@ class Agreement:
 
 def agreement(online: RecordSeries, estimate: Estimate) -> Agreement:
     """Compare all payload messages; a mass that is not known yet equals another that is not."""
-    ours = dict(zip(estimate.stamps_ns.tolist(), estimate.states.mass.tolist()))
+    ours = dict(zip(estimate.track.stamp_ns.tolist(), estimate.states.mass.tolist()))
     theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))
     common = sorted(ours.keys() & theirs.keys())
     pairs = np.array([[ours[s], theirs[s]] for s in common]).reshape(-1, 2)
