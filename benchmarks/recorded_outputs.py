@@ -49,6 +49,8 @@ TEXT = {'.txt', '.csv', '.yaml', '.c', '.h', '.svg', '.xml', '.md', ''}
 TIMES = re.compile(r'(^|_)(us|cpu|wall|elapsed|memory|real_time|processor|peak)(_|$)|took|^seconds$')
 CLOCK = re.compile(r'\d+\.\d+ s \(\d+\.\d+ % of real time\)|\d+(\.\d+)?(e[-+]?\d+)?(?= (us|ms|MB|GB)\b)'
                    r'|(?<=\bin )\d+(\.\d+)?(?= (s|ms|us)\b)')
+BY_PLACE = re.compile(r'-[0-9a-f]{12}(?=\.)')        # in the name of a fleet's file: hash of where its bag is
+OF_FILES = {'size', 'checksum', 'table'}            # of a fleet's summary: they depend on times of files
 Step = tuple[str, list[str]]        # name, words of the command
 
 
@@ -228,7 +230,7 @@ def keep(path: Path, target: Path, name: Path) -> None:
     """A file in a form that is the same in the next run; of a bag nothing, ``keep_bag`` has its messages."""
     if (path.parent / 'metadata.yaml').is_file():
         return
-    here = target / name
+    here = target / BY_PLACE.sub('-#', str(name))
     here.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == '.json':
         here.write_text(json.dumps(without_times(json.loads(path.read_text())), indent=1))
@@ -259,7 +261,8 @@ def digest(data: bytes) -> str:
 def without_times(value: Any, key: str = '') -> Any:
     """The same with # for what depends on the computer."""
     if isinstance(value, dict):
-        return {name: without_times(item, name) for name, item in value.items()}
+        hidden = OF_FILES if OF_FILES <= set(value) else ()
+        return {name: '#' if name in hidden else without_times(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [without_times(item, key) for item in value]
     if TIMES.search(key) and isinstance(value, (int, float)):
@@ -268,8 +271,8 @@ def without_times(value: Any, key: str = '') -> Any:
 
 
 def plain_text(text: str) -> str:
-    """Without times of the computer, and without the place of this source tree."""
-    return CLOCK.sub('#', text.replace(TREE, 'TREE'))
+    """Without times of the computer, and without the places of this source tree and of the outputs."""
+    return CLOCK.sub('#', text.replace(TREE, 'TREE').replace(str(Path.cwd()), 'HERE'))
 
 
 def write_sums(folder: Path) -> None:

@@ -56,6 +56,18 @@ def test_times_of_the_computer_are_no_output():
         'cost': {'seconds': '#'}, 'step_us': '#', 'mass': 4.0, 'said': '24 s in # s'}
 
 
+def test_the_place_and_the_files_of_a_fleet_are_no_output(tmp_path, monkeypatch):
+    """Names have a hash of where the bag is, summaries times of its files; a size elsewhere is an output."""
+    monkeypatch.chdir(tmp_path)
+    summary = tmp_path / 'bag-0123456789ab.json'
+    summary.write_text(json.dumps({
+        'bag': str(tmp_path / 'bag'), 'size': [7], 'table': 'a', 'checksum': 'b', 'loads': 2}))
+    recorded.keep(summary, tmp_path / 'kept', Path(summary.name))
+    assert json.loads((tmp_path / 'kept' / 'bag-#.json').read_text()) == {
+        'bag': 'HERE/bag', 'size': '#', 'table': '#', 'checksum': '#', 'loads': 2}
+    assert recorded.without_times({'size': 7}) == {'size': 7}
+
+
 def test_all_machines_and_filters_are_recorded():
     shipped = {path.stem for path in (share_directory() / 'config' / 'machines').glob('*.yaml')}
     assert set(recorded.MACHINES) == shipped and set(recorded.FILTERS) == set(FILTERS)
