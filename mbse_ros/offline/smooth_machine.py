@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,13 @@ from ..report.chart import Panel
 from ..report.data import Run, Series, Signal
 from ..report.files import write_table
 from ..report.text import cost, cost_line, lag_text
+from ..streams.records import PayloadStatus
+from .calibration.calibration_result import FAR
 from .estimate import Estimate, truth_at
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
+OTHER = 0.1     # share of the time with a mass of the filter in which that is another one: two intervals of 95 % of one
+                # mass are seldom apart
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,38 @@ class SmoothedBag:
         """The machine of the bag."""
         return self.estimate.machine
 
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the mass is not to be trusted: what is wrong with the log, that the filter has no mass or others (the
+        smoother takes one load for the whole log), and numbers of the machine that are far from its file."""
+        s, track, states, payload = self.smoothed, self.estimate.track, self.estimate.states, self.estimate.last.payload
+        found = list(self.estimate.doubts)
+        weighed = track.length_ns * (track.status == PayloadStatus.UPDATING)
+        if not weighed.any():
+            found.append(f'the filter trusts no mass: {payload.reason}')
+        other = weighed[(states.lower > s.upper[-1]) | (states.upper < s.lower[-1])].sum()
+        if other > OTHER * weighed.sum():
+            found.append(f'the filter has other masses for {other * 1e-9:.1f} of {weighed.sum() * 1e-9:.1f} s: the '
+                         'load changes in this log, and the smoother takes one load for all of it (see `mbse loads`)')
+        known = self.machine.parameters
+        places = [known.names.index(name) for name in s.names]
+        off = {name: abs(value - known.mean[k]) / known.stddev[k]
+               for name, value, k in zip(s.names, s.parameters, places)}
+        far = {name: deviations for name, deviations in off.items() if deviations > FAR}
+        if far:
+            worst = max(far, key=far.__getitem__)
+            found.append(f'numbers of the machine more than {FAR:g} standard deviations from its file: {len(far)}, the '
+                         f'farthest {worst} by {far[worst]:.1f}')
+        return tuple(found)
+
     def summary(self) -> list[str]:
         """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
         s, online, before = self.smoothed, self.estimate.last.payload, self.machine.parameters
-        lines = [f'payload {self.mass_text}, {lag_text(self.lag)}, from {self.share_text}',
-                 f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg']
+        lines = [f'payload {"not trusted: " if self.doubts else ""}{self.mass_text}, {lag_text(self.lag)}, from '
+                 f'{self.share_text}',
+                 *(f'not trusted: {doubt}' for doubt in self.doubts)]
+        lines += [f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg'
+                  if math.isfinite(online.mass) else 'filter: no mass']
         if math.isfinite(self.true):
             lines.append(f'truth in the bag: {self.true:.2f} kg')
         for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev):
@@ -73,7 +105,8 @@ class SmoothedBag:
         s, online = self.smoothed, self.estimate.last.payload
         result: dict[str, Any] = {
             'machine': self.machine.name, 'lag': self.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
-            'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]]},
+            'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]],
+                        **({'trusted': False, 'doubts': list(self.doubts)} if self.doubts else {})},
             'filter': {'mass': online.mass, 'stddev': online.stddev, 'interval': [online.lower, online.upper]},
             'truth': self.true,
             'parameters': {name: {'value': value, 'stddev': sigma}
@@ -140,7 +173,9 @@ def overlaid(found: SmoothedBag) -> Run:
     """The report of the filter with the smoothed curves in the same charts."""
     from .estimate_report import GROUPS, report_run
     run, s = report_run(found.estimate, 'Filter and smoother'), found.smoothed
-    facts, signals = {'Smoothed mass': found.mass_text, 'Smoothed from': found.share_text}, list(run.signals)
+    facts = {'Smoothed mass': ('not trusted: ' if found.doubts else '') + found.mass_text,
+             'Smoothed from': found.share_text}
+    signals = list(run.signals)
     for kind in KINDS:
         for k, owner in enumerate(owners(found.machine, kind)):
             unit, scale = unit_and_scale(found.machine.description, f'{kind}/{owner}')

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from cli_support import mbse, refused
 from core_support import crane, plant
 
+import mbse_ros as mbse_api
 from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.streams.records import PayloadStatus
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +71,37 @@ def test_what_cannot_be_done_is_said_in_one_line(bag: Path, words: tuple, said: 
 
 def test_a_crane_at_rest_has_no_mass(tmp_path: Path) -> None:
     assert 'friction at standstill' in refused('smooth', recorded(tmp_path / 'rest', Move(0.0, 0.5)))
+
+
+def test_a_mass_that_the_filter_contradicts_is_not_trusted(bag: Path) -> None:
+    """One load for the whole log is what the smoother takes: masses of the filter beside its interval, none at all, a
+    log that is doubted, and numbers far from the file speak against its mass."""
+    found = mbse_api.smooth(bag, 'patu655_lift').found
+    s, states = found.smoothed, found.estimate.states
+    assert not found.doubts and 'trusted' not in found.to_json()['payload']
+
+    def doubted(**changes) -> str:
+        other = replace(found, **changes)
+        lines = other.summary()
+        assert lines[0].startswith('payload not trusted: ') and len(other.doubts) == 1
+        assert lines[1] == f'not trusted: {other.doubts[0]}' and other.to_json()['payload']['doubts'] == [*other.doubts]
+        return other.doubts[0]
+
+    weighed = np.array([word == 'updating' for word in found.estimate.track.status_words])
+    away = states.upper[weighed].max() - s.lower[-1] + 1.0
+    assert 'the load changes in this log' in doubted(smoothed=replace(s, mass=s.mass + away))
+    low, high = np.quantile(states.upper[weighed], [0.05, 0.15])       # beyond the one interval, within the other share
+    assert not replace(found, smoothed=replace(s, mass=s.mass + low - s.lower[-1])).doubts
+    assert replace(found, smoothed=replace(s, mass=s.mass + high - s.lower[-1] + 1e-9)).doubts
+
+    place = s.names.index('cylinders.lift.friction.scale')
+    stated = found.machine.parameters.stddev[found.machine.parameters.names.index('cylinders.lift.friction.scale')]
+    moved = s.parameters.copy()
+    moved[place] = 1.0 + 5.1 * stated
+    assert 'cylinders.lift.friction.scale by 5.1' in doubted(smoothed=replace(s, parameters=moved))
+    moved[place] = 1.0 + 4.9 * stated
+    assert not replace(found, smoothed=replace(s, parameters=moved)).doubts
+
+    assert doubted(estimate=replace(found.estimate, doubts=('pressures in bar',))) == 'pressures in bar'
+    held = replace(found.estimate.track, status=np.full_like(found.estimate.track.status, PayloadStatus.NO_DATA))
+    assert 'trusts no mass' in doubted(estimate=replace(found.estimate, track=held))
