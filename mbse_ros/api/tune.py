@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SettingError, refuse_options
+from ..errors import DescriptionError, SettingError, refuse_options
 from ..report.data import Table
 from ..report.text import number
 from .load import Loadable, loaded_sources, model_of
@@ -100,10 +100,10 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
     ``observer``: one of ours with its ``logs``; it keeps the noises. Every log starts at ``z``, ``zd``, ``stddev`` as
     of ``Observer.start``.
 
-    Or as ``mbse tune``: a mechanism, for simulated logs of it with so many ``seeds``, ``duration``, s, each, and a
-    filter whose model is wrong as in Naya et al., review; or bags and CSV tables of a ``mechanism``, in steps of
-    ``dt``, s (default the samples'), on topics of a ``namespace``, or by the map ``sources``. ``estimator``: the
-    filter, ``sensors``: names of the file's.
+    Or as ``mbse tune``: a mechanism, not a machine, for simulated logs of it with so many ``seeds``, ``duration``, s,
+    each, and a filter whose model is wrong as in Naya et al., review; or bags and CSV tables of a ``mechanism``, in
+    steps of ``dt``, s (default the samples'), on topics of a ``namespace``, or by the map ``sources``. ``estimator``:
+    the filter, ``sensors``: names of the file's.
     Raises SettingError, BagError, DescriptionError.
     """
     from ..estimators.filters.analysis.tuning import tune as search  # here, as it takes its time to import
@@ -180,6 +180,11 @@ def _simulated(mechanism: Loadable, estimator: str, sensors: Sequence[str], seed
     if not model.degrees_of_freedom:
         raise SettingError('mechanism', model.description.name,
                            'a mechanism with degrees of freedom left to estimate')
+    machine = model.description
+    if machine.cylinders:       # nothing would carry it, nor stop it at the ends of its strokes
+        raise DescriptionError(machine.file, 'cylinders', [*machine.cylinders],
+                               'none, for simulated logs: without its hydraulics the machine falls; give bags of it: '
+                               f'mbse tune BAG --mechanism {machine.name}')
     wrong = wrong_model(model)
     observer = _observer(wrong, estimator, sensors, backend)
     truth = true_motion(model, duration, STEP)

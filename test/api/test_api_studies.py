@@ -12,7 +12,7 @@ from matplotlib import pyplot
 import mbse_ros as mbse
 from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
 from mbse_ros.dynamics.model import load_model
-from mbse_ros.errors import GraphError, SettingError
+from mbse_ros.errors import DescriptionError, GraphError, SettingError
 from mbse_ros.report.files import write_json
 
 SENSORS = ['encoder']
@@ -83,6 +83,14 @@ def test_noises_as_by_the_command_line(tmp_path):
         with pytest.raises(SettingError, match=said):
             mbse.tune('four_bar', **{**of, **wrong})
     assert refused(*words, tmp_path / 'x', bag).startswith('--mechanism: got None, expected the mechanism')
+
+
+def test_a_machine_is_not_simulated_without_its_hydraulics_for_noises():
+    """It would fall through the ends of its strokes."""
+    of = {'estimator': 'errorEKF_FE', 'sensors': ['lift_stroke'], 'duration': 1.0, 'backend': 'vm'}
+    for machine in ('patu655_lift', mbse.load('patu655_lift')):
+        with pytest.raises(DescriptionError, match='cylinders: .*tune BAG --mechanism patu655_lift'):
+            mbse.tune(machine, **of)
 
 
 @pytest.mark.parametrize('words, options', [
