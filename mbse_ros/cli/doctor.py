@@ -56,7 +56,7 @@ def doctor(
 
 def look(machine: str | None, namespace: str | None, seconds: float, sources: str | None = None) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
-    from ..doctor.installation import dependency_checks, extras_check, python_check
+    from ..doctor.python import dependency_checks, extras_check, python_check
     yield python_check()
     yield from dependency_checks()
     yield extras_check()
@@ -73,7 +73,7 @@ def look(machine: str | None, namespace: str | None, seconds: float, sources: st
 
 def compiled() -> list[Check]:
     """Compiler and cache."""
-    from ..doctor.installation import cache_check, compiler_check
+    from ..doctor.compilation import cache_check, compiler_check
     return [compiler_check(), *examined('cache', cache_check)]
 
 

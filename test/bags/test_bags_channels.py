@@ -11,7 +11,7 @@ from bags_samples import PERIOD_NS, write_bag
 from cli_support import mbse
 
 from mbse_ros.bags.bag import Bag, decode
-from mbse_ros.bags.channels import COMMANDS, SENSORS, UNITS, ChannelName, parse_channel
+from mbse_ros.bags.channels import COMMANDS, OF_MECHANISMS, SENSORS, UNITS, ChannelName, parse_channel
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.reader import Sample, SampleReader
 from mbse_ros.bags.table import import_table, load_table_map
@@ -171,7 +171,7 @@ def test_names_of_channels():
     assert parse_channel('gyro/boom') == ChannelName('gyro', 'boom', 'z') == parse_channel('gyro/boom.z')
     assert parse_channel('accelerometer/boom') == ChannelName('accelerometer', 'boom', 'x')
     assert parse_channel('position/base_pitch') == ChannelName('position', 'base_pitch')
-    assert set(SENSORS) | set(COMMANDS) == set(UNITS) and not set(SENSORS) & set(COMMANDS)
+    assert sorted((*SENSORS, *COMMANDS, *OF_MECHANISMS)) == sorted(UNITS)
 
 
 MAP = '''
@@ -233,4 +233,4 @@ def test_the_map_of_the_page(tmp_path):
     for number, text in enumerate(maps):
         (tmp_path / f'{number}.yaml').write_text(text)
         kinds |= {channel.partition('/')[0] for channel in load_table_map(tmp_path / f'{number}.yaml').columns}
-    assert kinds == set(UNITS)
+    assert kinds == {*SENSORS, *COMMANDS}

@@ -10,6 +10,7 @@ import pytest
 from mbse_ros.compiled import compiler as remarks
 from mbse_ros.compiled import have_compiler
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
+from mbse_ros.doctor.compilation import cache_check, compiler_check
 from mbse_ros.doctor.computer import (
     MAY_NICE,
     date_check,
@@ -24,7 +25,6 @@ from mbse_ros.doctor.computer import (
     resolution_check,
     synchronized_check,
 )
-from mbse_ros.doctor.installation import cache_check, compiler_check
 
 GB, MB = 1_000_000_000, 1_000_000
 

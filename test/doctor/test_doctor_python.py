@@ -8,7 +8,7 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.doctor.checks import FAILS, OK, WARNING, Check, examined
-from mbse_ros.doctor.installation import (
+from mbse_ros.doctor.python import (
     EXTRAS,
     NEWEST,
     OLDEST,
