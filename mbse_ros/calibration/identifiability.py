@@ -13,7 +13,7 @@ from .fit import CalibrationFit, CalibrationLog, CalibrationProblem
 from .plan import CandidateMotion, Planner, choose
 
 UNKNOWN = 'unknown'         # begins the name of an unknown load
-LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
+LEARNT = 0.9        # of a deviation before: a number that is known no better is hardly determined
 CORRELATED = 0.9    # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
 HELPS = 3           # pieces of advice
@@ -30,8 +30,8 @@ def cannot_tell(balance: CalibrationBalance, fit: CalibrationFit, before: np.nda
     kept = [k for k in range(len(names)) if after[k] > LEARNT * before[k]]
     blind = [k for k in kept if _blind(balance, fit, k)]
     lines += [f'{names[k]}: nothing in these bags depends on it: it keeps its prior' for k in blind]
-    lines += [f'{names[k]}: these bags hardly determine it ({after[k] / before[k]:.0%} of its deviation is '
-              'left): it keeps its prior' for k in kept if k not in blind]
+    lines += [f'{names[k]}: these bags hardly determine it ({after[k] / before[k]:.0%} of its deviation is left)'
+              for k in kept if k not in blind]
     for i in range(len(names)):
         lines += [f'{names[i]} and {names[j]} cannot be distinguished (correlation {correlation[i, j]:+.2f}): only '
                   'what they do together is known' for j in range(i) if abs(correlation[i, j]) > CORRELATED]

@@ -281,6 +281,15 @@ def test_a_fit_that_explains_little_is_not_written(tmp_path):
     assert done.status == 0 and 'still missing' in done.warnings[0] and mbse('check', file).status == 0
 
 
+def test_a_bag_without_a_load_is_said_to_be_taken_as_empty(tmp_path):
+    """50 kg that nobody told of: the error says what was assumed of the load, and only of this bag."""
+    one, two = recorded(tmp_path / 'one'), recorded(tmp_path / 'two')
+    done = mbse('calibrate', one, two, '--payload', 'two=50', '--json', tmp_path / 'x.json')
+    line = 'one: taken as empty; if it was not, give --payload one=KG'
+    assert line in done.out and any(line in warning for warning in done.warnings) and 'two: taken' not in done.out
+    assert json.loads((tmp_path / 'x.json').read_text())['taken_as_empty'] == ['one']
+
+
 def test_a_fit_by_numbers_that_cannot_be_is_not_written(tmp_path):
     """A load told 20 kg too heavy, which the offset of a pressure sensor, at 6 of its deviations, explains to within
     the noise; with a deviation of the load that allows it, it is written."""

@@ -58,6 +58,7 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
     bags = tuple(Residuals(log.name, int(log.moments.counts.sum()), rms(one, _own(problem, one, start)),
                            rms(one, _own(problem, one,
                                          found.u))) for log in logs for one in [CalibrationProblem(balance, [log])])
+    unnamed = tuple(name for name in names if name not in loads) if machine.description.payload else ()
     new, trouble = '', ''
     try:
         new = calibrated_text(machine, text, parameters, correlation, date, names)
@@ -65,7 +66,8 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
         trouble = str(error)
     return Calibration(machine, parameters, covariance, rms(problem, start), rms(problem, found.u), bags,
                        tuple(cannot_tell(balance, found, p.stddev, after, correlation)), found, problem, start, new,
-                       tuple(line for item in recordings for line in item.warnings), noise_rms(problem), trouble)
+                       tuple(line for item in recordings for line in item.warnings), noise_rms(problem), trouble,
+                       unnamed=unnamed)
 
 
 def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Calibration:
     missing, N, of which the noise of the samples makes ``noise_rms``; ``cannot_tell``: what the bags do not tell, in
     words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
     all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before; ``crossed``: each bag by the
-    numbers of the others, where it was asked for.
+    numbers of the others, where it was asked for; ``unnamed``: bags of which no load was told, taken as empty.
     """
 
     machine: Machine
@@ -90,6 +90,7 @@ class Calibration:
     noise_rms: float = math.nan
     trouble: str = ''
     crossed: tuple[LeftOut, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     @property
     def unexplained(self) -> str:
@@ -100,7 +101,12 @@ class Calibration:
             return self._far
         return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
                 f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
-                'or the machine has something that its file does not have')
+                'or the machine has something that its file does not have'
+                + ''.join(f'; {line}' for line in self._empty))
+
+    @property
+    def _empty(self) -> list[str]:
+        return [f'{name}: taken as empty; if it was not, give --payload {name}=KG' for name in self.unnamed]
 
     @property
     def _far(self) -> str:
@@ -115,7 +121,7 @@ class Calibration:
         listed = ', '.join(f'{name} by {moved[name]:.2g}' for name in worst[:4])
         return (f'the bags ask for numbers that are off by more than {FAR:g} of their deviations ({listed}): a load is '
                 'not what was told, or another number is wrong; if they may be so far off, say so: '
-                '--free KEY=DEVIATION, --payload BAG=KG+-DEVIATION')
+                '--free KEY=DEVIATION, --payload BAG=KG+-DEVIATION' + ''.join(f'; {line}' for line in self._empty))
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
@@ -155,7 +161,7 @@ class Calibration:
     def tables(self) -> list[Table]:
         """Numbers, residuals, each bag by the others."""
         rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
-                 '' if item.learnt else 'prior kept']
+                 '' if item.learnt else 'hardly determined']
                 for item in self.parameters]
         tables = [Table(f'{self.machine.name}: numbers, 1 sigma, SI', ['number', 'before', 'after', ''], rows)]
         rows = [[item.bag, str(item.count), number(item.before), number(item.after)] for item in self.bags]
@@ -171,6 +177,7 @@ class Calibration:
     def summary(self) -> list[str]:
         """Loads, what the bags do not tell, what would help."""
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
+        lines += self._empty
         for title, items in (('what these bags cannot determine', self.cannot_tell),
                              ('what would help most', self.advice)):
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
@@ -184,7 +191,7 @@ class Calibration:
                            for item in self.parameters],
             'residual_rms_before': self.residual_rms_before, 'residual_rms_after': self.residual_rms_after,
             'noise_rms': self.noise_rms, 'unexplained': self.unexplained, 'trouble': self.trouble,
-            'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
+            'taken_as_empty': list(self.unnamed), 'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
             'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
         return {**result, 'cross_validation': [asdict(item) for item in self.crossed]} if self.crossed else result
