@@ -32,7 +32,7 @@ _UNITS = {'f': 'N', 'm': 'N*m'}
 _MOST = 8       # joints in the plot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forces(Result):
     """Forces over a motion at times ``t`` (k,), s; SI. ``found``: all of it, with reactions by joint and what redundant
     constraints leave undetermined.
@@ -108,7 +108,7 @@ class Forces(Result):
                        for component, column in zip(f.components, values.T)]
         return series
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """Largest and root mean square values, SI; None where a value is not determined; ``full``: with all columns
         over time."""
         f, d = self.found, self.model.description

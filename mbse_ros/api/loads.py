@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..scale.comparison import Comparison
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loads(Result):
     """Loads of a machine: ``found`` has all of it; ``comparison``: with masses that are known; ``several``: bags.
 
@@ -87,7 +87,7 @@ class Loads(Result):
         facts = {} if self.comparison is None else self.comparison.facts
         return [*self.found.summary(), *(f'{name}: {text}' for name, text in facts.items())]
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """Loads, totals and comparison, kg, s."""
         return self.found.to_json() | ({} if self.comparison is None else {'comparison': self.comparison.values})
 

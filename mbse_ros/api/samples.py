@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, tuple[np.ndarray, np.ndarray]]       # channel -> times (k,), s, and values (k,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples(Result):
     """Samples of sensors: ``values`` (k, s), SI, of the channels ``names`` (s,) at times ``t`` (k,), s, ascending; NaN
     where a channel has none.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ENDINGS = {' rate': 'velocity', ' force': 'force'}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SmoothedMachine(Result):
     """Smoothed motion and payload of a machine at times ``t`` (k,), s; SI.
 

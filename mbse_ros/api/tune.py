@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import DescriptionError, SettingError, refuse_options
 from ..report.data import Table
+from ..report.files import plain
 from ..report.text import number
 from .load import Loadable, loaded_sources, model_of
 from .observer import Observer
@@ -63,10 +64,12 @@ class Tuned:
 
     def to_json(self, full: bool = False) -> dict[str, Any]:
         """All of it."""
-        return {'mechanism': self.observer.model.description.name, 'estimator': self.estimator,
-                'sensors': self.observer.sensors, 'sources': list(self.sources), 'noises': self.after.noises,
-                'stddev_log10': self.stddev_log10, 'converged': self.converged, 'before': asdict(self.before),
-                'after': asdict(self.after)}
+        found: dict[str, Any] = plain({
+            'mechanism': self.observer.model.description.name, 'estimator': self.estimator,
+            'sensors': self.observer.sensors, 'sources': self.sources, 'noises': self.after.noises,
+            'stddev_log10': self.stddev_log10, 'converged': self.converged, 'before': asdict(self.before),
+            'after': asdict(self.after)})
+        return found
 
     def tables(self) -> list[Table]:
         """Noises, then the innovations, before and after."""

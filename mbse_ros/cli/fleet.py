@@ -54,7 +54,7 @@ def fleet(
         raise SettingError('--output', str(output), f'a folder whose name ends with {PARQUET} or {CSV}')
     if suffix == PARQUET:
         _check_pyarrow()
-    parse_tuning(set_ or [], KINDS)
+    parse_tuning(set_ or [], KINDS, '--set')
     folders = _folders(bags)
     described = load_machine(machine or recorded_name(folders, namespace), valve)
     text = Path(described.description.file).read_text(encoding='utf-8')

@@ -23,7 +23,7 @@ TITLES = {'forward': 'forward dynamics', 'inverse': 'inverse dynamics', 'estimat
 def graph(
         mechanism: Annotated[str, typer.Argument(
             help='Name of a file in config/mechanisms, n_four_bar:N, or a path.')],
-        kind: Annotated[str, typer.Option(help='forward or inverse.')] = 'forward',
+        kind: Annotated[str, typer.Option(help='forward, inverse or estimate.')] = 'forward',
         form: Annotated[str, typer.Option(help='dependent or independent.')] = 'dependent',
         output: Annotated[Path | None, typer.Option('-o', '--output', help='Picture to write, .svg.')] = None,
         coordinates: Coordinates = None) -> None:

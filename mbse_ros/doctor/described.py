@@ -33,7 +33,7 @@ def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
     from ..offline.bag import TUNING, parse_tuning
     from ..payload.gates import too_slow
     from ..scale.scale_file import ScaleSettings
-    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings})
+    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings}, '--set')
     if machine.description.payload is None or not machine.weighing:
         return
     for room in ('payload', 'graph'):
@@ -53,7 +53,7 @@ def try_filter(model: Model, words: Sequence[str]) -> None:
     """Raises SettingError where no filter of a mechanism works with these settings."""
     from ..offline.linkage import linkage_settings  # here: few checks need filters
     from ..streams.linkage.stage import LinkageStage
-    LinkageStage(model, linkage_settings(words), backend='vm')
+    LinkageStage(model, linkage_settings(words, '--set'), backend='vm')
 
 
 def machine_section(machine: Machine) -> Section:

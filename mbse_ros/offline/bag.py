@@ -47,19 +47,21 @@ DEFAULT = 'patu655_lift'
 LOOK = 5_000        # segments between two looks at the memory
 
 
-def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
-    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier; raises SettingError."""
+def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING,
+                 named: str = 'tuning') -> dict[str, Any]:
+    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier. Raises SettingError, of
+    what is no such word by the name that the words are ``named`` by."""
     chosen: dict[str, dict[str, Any]] = {room: {} for room in kinds}
     for word in words:
         key, sign, text = word.partition('=')
         room, _, name = key.partition('.')
         if not sign or room not in kinds:
-            raise SettingError('--set', word, f'<{"|".join(kinds)}>.<name>=<value>')
+            raise SettingError(named, word, f'<{"|".join(kinds)}>.<name>=<value>')
         known: dict[str, type] = {item.name: type(item.default)
                                   for item in fields(kinds[room])}     # type: ignore[arg-type]
         if name not in known:
             near = get_close_matches(name, known, 3, 0.5)
-            raise SettingError('--set', key, f'a setting of {room}: {" or ".join(near) or ", ".join(known)}')
+            raise SettingError(named, key, f'a setting of {room}: {" or ".join(near) or ", ".join(known)}')
         try:
             chosen[room][name] = FLAGS[text] if known[name] is bool else known[name](text)
         except (ValueError, KeyError):

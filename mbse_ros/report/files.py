@@ -50,22 +50,20 @@ def _check_writable(folder: Path, option: str, path: Path) -> None:
 
 
 def write_json(path: Path | None, value: Any, indent: int | None = 2) -> None:
-    """Write a value, if there is a path; its folder is made. Arrays become lists, what is not finite null.
-
-    Raises OSError.
-    """
+    """Write a value as ``plain`` gives it, if there is a path; its folder is made. Raises OSError."""
     if path is not None:
-        write_whole(path, json.dumps(_plain(value), indent=indent, allow_nan=False) + '\n')
+        write_whole(path, json.dumps(plain(value), indent=indent, allow_nan=False) + '\n')
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has a word for."""
+def plain(value: Any) -> Any:
+    """What JSON has a word for: arrays and tuples become lists, numbers of NumPy those of Python, what is not finite
+    None."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

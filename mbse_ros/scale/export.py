@@ -73,7 +73,7 @@ def write_loads(records: Sequence[Record], path: Path, equipment: Equipment) -> 
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
-        raise SettingError('--output', str(path), 'a file that ends with ' + ' or '.join(SUFFIXES))
+        raise SettingError('path', str(path), 'a file that ends with ' + ' or '.join(SUFFIXES))
     if kind == AEMP:
         write_snapshot(records, equipment, path)
     else:

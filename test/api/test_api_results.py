@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples and results of the Python API: shapes, names, units, figures, tables; what is wrong is said."""
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -67,6 +68,43 @@ def test_columns_and_units(truth, found):
     assert truth.units['kinetic'] == 'J' and truth.samples.units == {'encoder': 'rad'}
     names = [item.name for item in found.series()]
     assert len(names) == len(set(names))
+
+
+def test_json_of_a_result_is_json(truth, found):
+    """Of what no command writes, with every instant."""
+    for item in (truth, found, mbse.simulate('patu655_lift', 0.1)):
+        text = json.dumps(item.to_json(True), allow_nan=False)
+        written = json.loads(text)
+        assert written == item.to_json(True) and written['t'] == list(item.t)
+        name = item.series()[0].name
+        assert written['state'][name] == list(item[name])
+        assert written['end'][name]['value'] == item[name][-1]
+
+
+def test_each_name_of_the_state_is_a_column(truth, found):
+    """Of filters of a mechanism, too, whose columns are named as those of its motion."""
+    machine = mbse.estimate(mbse.simulate('patu655_lift', 0.3).samples, 'patu655_lift')
+    corrected = mbse.Observer('four_bar', 'errorEKF_EJ', ['encoder']).run(truth.samples)
+    for item in (found, corrected, machine):
+        for k, name in enumerate(item.names):
+            np.testing.assert_array_equal(item[name], item.mean[:, k])
+    assert {name: found.units[name] for name in found.names} == {
+        'position/theta': 'rad', 'velocity/theta': 'rad/s', 'acceleration_error/theta': 'rad/s^2'}
+    assert machine.units['payload/mass'] == 'kg' and 'position/theta' not in [item.name for item in found.series()]
+    assert found.plot('position/theta').axes[0].get_ylabel() == 'rad'
+
+
+def test_a_result_is_printed_in_a_line(truth, found):
+    crane = mbse.simulate('patu655_lift', 0.3, payload=80.0)
+    machine = mbse.estimate(crane.samples, 'patu655_lift')
+    assert repr(crane) == '<MachineSimulation patu655_lift: 31 instants over 0.3 s, mass 80 kg>'
+    assert repr(machine) == (f'<MachineEstimate patu655_lift: 30 instants over 0.29 s, mass {machine.mass[-1]:.6g} kg '
+                             f'({machine.lower[-1]:.6g} to {machine.upper[-1]:.6g})>')
+    assert repr(found).startswith('<MotionEstimate four_bar: 200 instants over 0.995 s, theta ')
+    assert repr(crane.samples).startswith('<Samples: ')
+    for item in (truth, truth.samples, found, machine, mbse.observability('four_bar', ['encoder'], duration=1.0),
+                 mbse.inverse_dynamics('four_bar_adams_driven', duration=0.1)):
+        assert '\n' not in repr(item) and 20 < len(repr(item)) < 150
 
 
 def test_a_figure_shows_what_was_asked_for(truth, found):

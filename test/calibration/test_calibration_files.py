@@ -26,7 +26,6 @@ from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.offline.calibration import calibrate_machine
 from mbse_ros.offline.calibration.calibrate_machine import calibrated
 from mbse_ros.offline.calibration.calibration_bags import Recording
-from mbse_ros.report.files import write_json
 
 TWO = '''
 calibration:
@@ -193,8 +192,9 @@ def test_the_command(tmp_path):
     assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text
     whole = mbse_api.calibrate([one, two], payloads=['one=50', 'two=50+-1'], free=['cylinders.*.friction.viscous'],
                                cross_validate=True, output=tmp_path / 'same' / 'new.yaml')
-    write_json(tmp_path / 'same.json', whole.to_json())
-    assert (tmp_path / 'same.json').read_bytes() == result.read_bytes()
+    assert json.dumps(whole.to_json(), indent=2, allow_nan=False) + '\n' == result.read_text()
+    assert {path.name for path in whole.report(str(tmp_path / 'again')).iterdir()} == {
+        path.name for path in (tmp_path / 'plots').iterdir()} and whole.write(str(tmp_path / 'third.yaml'))
     assert (tmp_path / 'same' / 'new.yaml').read_text() == file.read_text()
     assert all(line in done.out for line in whole.summary()) and len(whole.crossed) == 2
     said = ' '.join(done.out.split())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cli_support import mbse, refused
 
+from mbse_ros.cli.graph import TITLES
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.graph import FactorGraph, draw_graph, forward_graph, inverse_graph
 from mbse_ros.graph.factors.dynamics_factors import equality
@@ -78,6 +79,11 @@ def test_graph_command(tmp_path, kind):
     assert done.status == 0, done
     ET.parse(tmp_path / 'new' / 'graph.svg')
     assert 'factor position on q: 4 rows, exact' in done.out and 'variable qdd of size 5' in done.out
+
+
+def test_the_help_names_all_kinds():
+    *first, last = TITLES
+    assert f'{", ".join(first)} or {last}.' in ' '.join(mbse('graph', '--help').out.split())
 
 
 @pytest.mark.parametrize('words, expected', [

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...machine import Machine
 from .result import Result
-from .series import ResultSeries, entry_unit
+from .series import ResultSeries, entry_unit, with_entries
 from .simulations import KINDS, MachineTruth
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...report.data import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MachineEstimate(Result):
     """Motion and payload of a machine at times ``t`` (k,), s, one for each sensor period; SI.
 
@@ -115,6 +115,13 @@ class MachineEstimate(Result):
         others = [ResultSeries(name, NUMBERS[name].unit, values)
                   for name, values in self.estimate.states.columns.items()]
         return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
+
+    def _end(self) -> list[str]:
+        payload = self.estimate.last.payload        # known where no states over time were kept, too
+        return [f'mass {payload.mass:.6g} kg ({payload.lower:.6g} to {payload.upper:.6g})']
+
+    def _found(self) -> dict[str, ResultSeries]:
+        return with_entries(super()._found(), self.names, self.mean, self.stddev, partial(entry_unit, self.machine))
 
     @cached_property
     def truth(self) -> MachineTruth | None:

@@ -13,7 +13,7 @@ import numpy as np
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...dynamics.model import Model
 from .result import Result
-from .series import ResultSeries, rate_unit
+from .series import ResultSeries, rate_unit, with_entries
 
 if TYPE_CHECKING:
     from ...offline.linkage import LinkageLog
@@ -40,7 +40,7 @@ def channel_units(model: Model, channels: Sequence[str]) -> dict[str, str]:
             for channel in channels}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MotionEstimate(Result):
     """Motion of a mechanism as estimated at times ``t`` (k,), s; SI.
 
@@ -99,6 +99,9 @@ class MotionEstimate(Result):
         named = {item.name for item in found}
         return found + self._with_stddev([item for item in rest if item.name not in named])
 
+    def _found(self) -> dict[str, ResultSeries]:
+        return with_entries(super()._found(), self.names, self.mean, self.stddev, self._unit)
+
     def main_series(self) -> list[ResultSeries]:
         """Independent coordinates and their rates with their deviations, forces, other entries of the state."""
         own = list(self.model.independent)
@@ -124,12 +127,15 @@ class MotionEstimate(Result):
         return 'N m' if unit_of(self.model.description, name) == 'rad' else 'N'
 
     def _unit(self, entry: str) -> str:
-        """Of a bias that of its channel, else not known here."""
+        """Of motion and forces that of the coordinate, of a bias that of its channel, else not known here."""
         kind, _, owner = entry.partition('/')
+        if owner in self.model.names and kind in MOTION:
+            return self._force_unit(owner) if kind == 'force' else rate_unit(self.model.description, owner,
+                                                                             kind.removesuffix('_error'))
         return channel_units(self.model, [owner])[owner] if kind == 'bias' else ''
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MotionTruth(Result):
     """True coordinates ``q`` (k, n) of a simulated mechanism, NaN where a bag has none."""
 

@@ -51,7 +51,7 @@ class Asked:
     where: str = ''
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Observability(Result):
     """What sensors see, in windows whose middles are ``t`` (w,), s (of a machine: places in a list of poses).
 
@@ -125,7 +125,7 @@ class Observability(Result):
                     place / 'observability.png')
         return place
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """All of it, SI."""
         q = self._question
         asked = {'sensors': list(q.sensors), 'trajectory': q.trajectory, 'window_s': q.window}

@@ -31,6 +31,17 @@ class Result:
         def t(self) -> np.ndarray:
             """Times (k,), s."""
 
+    def __repr__(self) -> str:
+        """What it is, how long, and the mass, or what else is first, at the end; subclasses keep it by ``repr=False``
+        of their dataclass, since arrays fill a screen."""
+        of = getattr(self, 'machine', None) or getattr(self, 'model', None)
+        name = f'{type(self).__name__} {of.description.name}' if of else type(self).__name__
+        return f'<{name}: {", ".join([_span(self.t), *self._end()])}>'
+
+    def _end(self) -> list[str]:
+        """What it is at the end, in a word or two."""
+        return [_at_end(item) for item in self.main_series()[:1] if len(self.t)]
+
     @property
     def _kept(self) -> Any:
         """What was kept of a log, with words of its own; None of what was not made of one."""
@@ -49,14 +60,18 @@ class Result:
         """What the command line prints of it, a line each; of other results the main columns at the end."""
         if self._kept is not None:
             return list(self._kept.summary())
-        lines = [f'{len(self.t)} instants over {self.t[-1] - self.t[0]:g} s; at the end']
-        for item in self.main_series():
-            stddev = '' if item.stddev is None else f' +- {item.stddev[-1]:.2g}'
-            lines.append(f'  {item.name} {item.values[-1]:.6g}{stddev}{"" if item.unit == "1" else " " + item.unit}')
-        return lines
+        lines = [f'{_span(self.t)}; at the end']
+        return [*lines, *(f'  {_at_end(item)}' for item in self.main_series())]
 
     def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What ``--json`` writes; ``full``: with every instant."""
+        """What ``--json`` writes, in lists, numbers and words of Python, None where a number is not known; ``full``:
+        with every instant."""
+        from ...report.files import plain  # here, as it takes its time to import
+        found: dict[str, Any] = plain(self._values(full))
+        return found
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        """The same with arrays."""
         if self._kept is not None:
             return dict(self._kept.to_json(full))
         result: dict[str, Any] = {'instants': len(self.t), 'end': {
@@ -82,10 +97,14 @@ class Result:
         """All columns."""
         raise NotImplementedError
 
+    def _found(self) -> dict[str, ResultSeries]:
+        """The columns by name, and those that have a further name."""
+        return {item.name: item for item in self.series()}
+
     @property
     def units(self) -> dict[str, str]:
         """Unit of each column, SI; '1' where it has none."""
-        return {item.name: item.unit for item in self.series()}
+        return {name: item.unit for name, item in self._found().items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The column (k,) of a name; raises SettingError that lists the names."""
@@ -93,7 +112,7 @@ class Result:
 
     def chosen(self, names: Sequence[str]) -> list[ResultSeries]:
         """The series of these names; raises SettingError."""
-        found = {item.name: item for item in self.series()}
+        found = self._found()
         for name in names:
             check_choice('name', name, found)
         return [found[name] for name in names]
@@ -123,6 +142,16 @@ class Result:
     def main_series(self) -> list[ResultSeries]:
         """What a figure shows where no names are given, as far as it has room."""
         return self.series()
+
+
+def _span(t: np.ndarray) -> str:
+    return f'{len(t)} instants' + (f' over {t[-1] - t[0]:g} s' if len(t) else '')
+
+
+def _at_end(item: ResultSeries) -> str:
+    """Its last value, with the deviation."""
+    stddev = '' if item.stddev is None else f' +- {item.stddev[-1]:.2g}'
+    return f'{item.name} {item.values[-1]:.6g}{stddev}{"" if item.unit == "1" else " " + item.unit}'
 
 
 def first_panels(series: Sequence[ResultSeries]) -> list[ResultSeries]:

@@ -4,7 +4,7 @@ bands, the truth is dashed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +85,14 @@ def _limits(members: Sequence[ResultSeries]) -> tuple[float, float] | None:
 def _quantile(values: np.ndarray, share: float) -> float:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, share)) if finite.size else 0.0
+
+
+def with_entries(found: Mapping[str, ResultSeries], names: Sequence[str], mean: np.ndarray, stddev: np.ndarray,
+                 unit: Callable[[str], str]) -> dict[str, ResultSeries]:
+    """Series by name, and after them the entries ``names`` (l,) of a state that have no series of that name, from its
+    ``mean`` and ``stddev`` (k, l)."""
+    return {**found, **{name: ResultSeries(name, unit(name), mean[:, k], stddev[:, k])
+                        for k, name in enumerate(names) if name not in found}}
 
 
 def entry_unit(machine: Machine, name: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MotionSimulation(Result):
     """Motion of a mechanism, SI: ``motion`` has all of it (energies, multipliers, violations); ``samples``: what the
     sensors gave, None where none were asked for.
@@ -76,7 +76,7 @@ class MotionSimulation(Result):
                 for name in ('kinetic', 'potential')]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MachineTruth(Result):
     """True state of a simulated machine at times ``t`` (k,), s, SI.
 
@@ -103,7 +103,7 @@ class MachineTruth(Result):
         return [ResultSeries('mass', 'kg', self.payload), *entry_series(self.machine, self)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MachineSimulation(MachineTruth):
     """Work of a machine: ``samples`` of its sensors with the commands, and the truth beside them at the same times, SI.
 

@@ -20,6 +20,7 @@ from ...errors import SettingError
 from ...machine import Machine
 from ...report.chart import COLORS, Chart, Curve, Panel
 from ...report.data import Table
+from ...report.files import plain
 from ...report.sections import print_table, wide_console
 from ...report.text import number
 from ...resources import write_whole
@@ -194,13 +195,17 @@ class Calibration:
             'taken_as_empty': list(self.unnamed), 'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
             'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
-        return {**result, 'cross_validation': [asdict(item) for item in self.crossed]} if self.crossed else result
+        if self.crossed:
+            result['cross_validation'] = [asdict(item) for item in self.crossed]
+        found: dict[str, Any] = plain(result)
+        return found
 
-    def report(self, folder: Path) -> Path:
+    def report(self, folder: str | Path) -> Path:
         """Write ``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts
         anywhere, into a folder; gives it. Raises OSError."""
         from ...report.png import write_png  # here, as it takes its time to import
-        folder.mkdir(parents=True, exist_ok=True)
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
         for kind, title, unit in (('pose', 'piston position', 'mm'), ('speed', 'piston speed', 'mm/s')):
             panels = [panel for k in range(len(self.problem.balance.equations))
                       if (panel := _panel(self, k, kind, f'{title} [{unit}]', 1e3)) is not None]
@@ -209,15 +214,15 @@ class Calibration:
             x = np.concatenate([curve.t for panel in panels for curve in panel.curves])
             room = 0.05 * max(float(np.ptp(x)), 1e-3)
             chart = Chart(f'Missing forces by {kind}', f'residuals_by_{kind}', tuple(panels))
-            write_png(chart, (float(x.min()) - room, float(x.max()) + room), folder / f'{chart.name}.png')
-        return folder
+            write_png(chart, (float(x.min()) - room, float(x.max()) + room), place / f'{chart.name}.png')
+        return place
 
-    def write(self, path: Path, force: bool = False) -> bool:
+    def write(self, path: str | Path, force: bool = False) -> bool:
         """Write the calibrated file; False, and nothing, of one that is none (``trouble``), or without ``force`` whose
         numbers do not explain the bags. Raises OSError."""
         if self.trouble or self.unexplained and not force:
             return False
-        write_whole(path, for_folder(self.text, self.machine.description.file, path))
+        write_whole(Path(path), for_folder(self.text, self.machine.description.file, Path(path)))
         return True
 
 
