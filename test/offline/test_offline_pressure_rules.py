@@ -75,3 +75,14 @@ def test_units_that_are_mistaken_for_each_other():
     """Each for each other, by the factor between them."""
     factors = {remedy.changes[0][2] for remedy in mistaken_units('pressure/x')}
     assert factors == {a / b for a in PRESSURE_UNITS.values() for b in PRESSURE_UNITS.values() if a != b}
+
+
+@pytest.mark.parametrize('name', ('patu655_lift', 'zx200'))
+@pytest.mark.parametrize('unit, size', PRESSURE_UNITS.items())
+def test_a_map_that_names_a_unit_for_values_in_pa(name, unit, size):
+    """All pressures are far beyond any; what they look like is said, not that it is another machine. On a machine with
+    one equation the load may make up for another unit: all that are possible are named."""
+    found = verdict(changed(log_of(name), lambda c, v: (c, size * v if c[:8] == 'pressure' else v)), machine_of(name))
+    assert {finding.kind for finding in found.findings} == {'unit'}
+    for finding in found.findings:
+        assert f'multiply by {1 / size:.6g}: the values look like Pa that were taken for {unit}' in finding.remedy

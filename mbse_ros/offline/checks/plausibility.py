@@ -78,7 +78,9 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     sure = bool(wrong_way or likely) or now is not None and now.worst < GOOD
     other = {*found.seen, *(name for remedy in (*exchanged, *likely) for name in remedy.channels)}
     findings = [item for item in findings if item.kind not in OWN or not other & set(item.channels)]
-    findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
+    # of one equation the load makes up for pressures that are too small all alike
+    findings += [_mended(channel, found, chosen.get(channel), sure and (
+        len(machine.weighing) > 1 or channel not in found.huge)) for channel in found.seen]
     findings += [Finding(remedy.kind, remedy.channels, 'the forces do not balance as the positions are', remedy.words)
                  for remedy in exchanged]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]

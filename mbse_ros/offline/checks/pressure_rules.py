@@ -8,6 +8,7 @@ load: hoses, or plugs, that are exchanged between cylinders, and a factor on one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations, permutations
 
 import numpy as np
@@ -22,11 +23,11 @@ FEWEST = 2          # equations of the force balance: in one alone many changes 
 MOST = 3            # changes that explain a log about equally well, up to which they are named
 
 
-def mistaken_units(channel: str) -> tuple[Remedy, ...]:
-    """A pressure in one unit that was taken for another."""
+def mistaken_units(channel: str, units: Mapping[str, float] = PRESSURE_UNITS) -> tuple[Remedy, ...]:
+    """A pressure in one unit that was taken for another; ``units``, Pa."""
     return tuple(Remedy('unit', ((channel, channel, size / taken, 0.0),), f'multiply by {size / taken:.6g}: the values '
                         f'look like {unit} that were taken for {other}')
-                 for (unit, size), (other, taken) in permutations(PRESSURE_UNITS.items(), 2))
+                 for (unit, size), (other, taken) in permutations(units.items(), 2))
 
 
 def pressure_remedies(machine: Machine) -> list[Remedy]:

@@ -28,10 +28,12 @@ ANY = 1e3               # values from which on they may be Pa over the atmospher
 
 @dataclass
 class Suspects:
-    """``remedies`` that are open and what is ``seen``, by channel; ``findings`` that are plain."""
+    """``remedies`` that are open and what is ``seen``, by channel, of which some are ``huge``; ``findings`` that are
+    plain."""
 
     remedies: dict[str, tuple[Remedy, ...]] = field(default_factory=dict)
     seen: dict[str, str] = field(default_factory=dict)
+    huge: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -89,7 +91,8 @@ def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.
                                   if low <= factor * largest <= high), *([gauge(name)] if largest > ANY else []))
     elif looks.looks == 'huge':
         found.seen[name], (low, high) = looks.seen, _expected(machine, channel)
-        found.remedies[name] = tuple(remedy for remedy in mistaken_units(name)
+        found.huge.add(name)
+        found.remedies[name] = tuple(remedy for remedy in mistaken_units(name, {'Pa': 1.0, **PRESSURE_UNITS})
                                      if low <= remedy.changes[0][2] * largest <= high)
     elif looks.looks == 'negated':
         found.seen[name], found.remedies[name] = looks.seen, (negated(name),)
