@@ -7,7 +7,7 @@ NEIGHBOURS = -n auto --dist worksteal
 .PHONY: help demo test lint docs types coverage environment lock clean
 
 help:
-	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
+	@echo 'make demo                a simulated crane and an excavator through the ROS 2 graph, with reports; the measured lift; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
 	@echo 'make lint                ruff on all Python files, ARGS="--fix" goes to it; then make types'
 	@echo 'make docs                the documentation as a site, out/docs/index.html; warnings are errors'

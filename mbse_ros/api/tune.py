@@ -88,8 +88,10 @@ class Tuned:
         return [noises, Table('innovations', ['', 'before', 'after'], rows)]
 
     def summary(self) -> list[str]:
-        """Whether the search settled."""
-        return [] if self.converged else ['the search was stopped before it settled']
+        """How much more likely the noises make the logs, and whether the search settled."""
+        end = 'the search settled' if self.converged else 'the search was stopped before it settled'
+        return [f'{self.estimator} on {self.observer.model.description.name}: log-likelihood '
+                f'{self.after.log_likelihood:.1f}, before {self.before.log_likelihood:.1f}; {end}']
 
 
 def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | Sequence[Samples] | None = None, *,

@@ -77,6 +77,7 @@ def test_noises_as_by_the_command_line(tmp_path):
     words = 'tune', '--estimator', 'DEKF', '--sensors', 'encoder', '--skip', 0.5, '--backend', 'vm', '--json'
     done = command(*words, tmp_path / 'theirs', '--duration', 1, 'four_bar')
     check_same(mbse.tune('four_bar', duration=1.0, **of), done, tmp_path / 'theirs')
+    assert done.out.splitlines()[-1].startswith('DEKF on four_bar: log-likelihood ')
     bag = mbse.write_bag(tmp_path / 'bag', mbse.simulate('four_bar', 1.0, sensors=SENSORS))
     done = command(*words, tmp_path / 'log', '--mechanism', 'four_bar', bag)
     check_same(mbse.tune([bag], mechanism='four_bar', **of), done, tmp_path / 'log')

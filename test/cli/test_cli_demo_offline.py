@@ -16,6 +16,11 @@ def demo(*arguments):
                           timeout=LIMIT)
 
 
+def test_the_help_says_what_it_shows():
+    for text in (demo('--help').stdout, (ROOT / 'Makefile').read_text().split('make demo  ')[1].split('\n')[0]):
+        assert all(word in text for word in ('crane', 'excavator', 'measured lift', 'linkage'))
+
+
 def test_the_offline_demo_needs_no_ros(tmp_path):
     done = demo('--offline', '--payload', '80', '-o', str(tmp_path))
     assert done.returncode == 0, done.stderr

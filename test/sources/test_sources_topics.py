@@ -29,7 +29,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.map import parse_sources
 from mbse_ros.sources.path import path_text
-from mbse_ros.sources.proposals.propose import propose
+from mbse_ros.sources.proposals.propose import proposal_text, propose
 from mbse_ros.sources.proposals.survey import MOST, Survey, leaves
 from mbse_ros.sources.proposals.words import parts_in, sides_in, words
 
@@ -95,6 +95,15 @@ def test_angles_in_degrees():
             yield joints(stamp, np.degrees(angles))
     found = chosen(proposed(degrees()))
     assert {found[f'position/{name}'][1] for name in JOINTS} == {'deg'}
+
+
+def test_numbers_have_no_exponent():
+    """The stroke of a cylinder, whose range the machine's file has, on a topic at 200 Hz."""
+    stamps = range(T0, T0 + 500_000_000, 5_000_000)
+    found = proposed([('/rig/strokes', JOINT_STATE, stamp, joint_state(TYPES, stamp, ['lift'], [5e-8 * (stamp - T0)]))
+                      for stamp in stamps], 'patu655_lift')
+    text = proposal_text(found, 'patu655_lift', {}, 'a bag')
+    assert 'rate: 200 Hz' in text and ' to 247 mm of 0 mm to 535 mm as cm' in text and 'e+0' not in text
 
 
 def test_a_name_without_possible_values_stays_open():

@@ -13,6 +13,7 @@ from ...description.coordinate_units import measured_unit, unit_of
 from ...description.language.units import parse_unit
 from ...machine import Machine
 from ...machine.channels import Channel
+from ...report.text import number
 
 UNITS = {'Pa': ('Pa', 'kPa', 'bar', 'MPa'), 'rad': ('rad', 'deg'), 'm': ('m', 'mm', 'cm'), 'rad/s': ('rad/s', 'deg/s'),
          'm/s': ('m/s', 'mm/s'), 'm/s^2': ('m/s^2', 'standard_gravity')}
@@ -106,10 +107,10 @@ def rate_fits(values: np.ndarray, unit: str, length: float = nan) -> list[UnitFi
         low, high = (parse_unit(name)[0] * end for end in ends(values))
         weight = parse_unit(name)[0] * length if unit == 'm/s^2' else nan
         if max(-low, high) <= FAST.get(unit, 30.0) and not (weight < GRAVITY[0] or weight > GRAVITY[1]):
-            found.append(UnitFit(name, '', low, high, float('nan'), f'{low:.3g} to {high:.3g} {unit} as {name}'))
+            found.append(UnitFit(name, '', low, high, nan, f'{number(low)} to {number(high)} {unit} as {name}'))
     return found
 
 
 def _shown(value: float, unit: str) -> str:
     factor, name = {'rad': (180.0 / np.pi, 'deg'), 'm': (1e3, 'mm')}.get(unit, (1.0, unit))
-    return f'{factor * value:.3g} {name}'
+    return f'{number(factor * value)} {name}'

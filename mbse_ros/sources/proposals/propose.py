@@ -20,6 +20,7 @@ from ...bags.topics import TopicMap
 from ...description.coordinate_units import measured_unit
 from ...machine import Machine
 from ...machine.channels import Channel
+from ...report.text import number
 from ..map import ARRIVAL, FORMAT
 from .candidates import Candidate, Likeness, candidates_of, likeness
 from .fits import STILL, UnitFit, position_fits, pressure_fit, pressure_units, rate_fits
@@ -210,7 +211,7 @@ def topic_lines(topics: Mapping[str, TopicSurvey]) -> list[str]:
     """A table of all topics: type, messages, rate, and where stamps come from."""
     rows = [('topic', 'type', 'messages', 'Hz', 'stamp')]
     for topic, survey in sorted(topics.items()):
-        rows.append((topic, survey.msgtype, str(survey.count), f'{survey.rate:.3g}' if survey.rate else '',
+        rows.append((topic, survey.msgtype, str(survey.count), number(survey.rate) if survey.rate else '',
                      survey.fault or (survey.stamp if survey.count else '')))
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
@@ -250,7 +251,7 @@ def _topic_section(guesses: list[ChannelProposal]) -> list[str]:
         if survey.stamp == ARRIVAL:
             lines.append('  # No stamp that is filled in: that of the arrival has the delays of the transport.')
         fastest = max(guess.candidate.rate for guess in guesses if guess.candidate.topic == topic)
-        rate = f', rate: {fastest:.2g} Hz' if fastest else ''
+        rate = f', rate: {number(fastest, 2)} Hz' if fastest else ''
         lines.append(f'  {topic}: {{type: {survey.msgtype}, stamp: {_quoted(survey.stamp)}{rate}}}')
     return lines
 
