@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from ..monitor.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
 from .bulk.bulk_samples import BagSamples, Bulk, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
-from .topics import TopicMap
+from .sensor_topics import JOINTS
+from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
 
 class SampleReader:
@@ -23,20 +24,21 @@ class SampleReader:
     refused; may be iterated again.
 
     ``refused``: one SampleError of each kind (the first); ``warnings``: lines about the bag, the refused samples and
-    silent channels; ``ages`` on arrival; both complete at the end of an iteration; ``namespace`` read ('' or '/crane').
+    silent channels; ``ages`` on arrival; both complete at the end of an iteration; ``namespace`` read ('' or '/crane');
+    ``of``: the machine, for errors.
     Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
     several machines.
     """
 
     def __init__(self, bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
-                 topics: TopicMap = TopicMap()) -> None:
+                 topics: TopicMap = TopicMap(), of: str = '') -> None:
         self.bag, channels, commands = open_bag(bag), tuple(channels), tuple(commands)
         self.namespace = topics.find_namespace(self.bag.topics, str(self.bag.path))
         self._channels = tuple(dict.fromkeys((*channels, *commands)))
         self._places = {name: place for place, name in enumerate(self._channels)}
         self._make_readers = partial(self._assign, channels, commands, topics)
         self._readers = self._make_readers(self._refuse)
-        self._check_topics(topics)
+        self._check_topics(topics, of)
         self._refused: dict[tuple[str, str], list[Any]] = {}
         self.ages = Ages()
         self._finished = False
@@ -114,18 +116,30 @@ class SampleReader:
             raise BagError(str(self.bag.path), str(error)) from error
         return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
 
-    def _check_topics(self, topics: TopicMap) -> None:
+    def _check_topics(self, topics: TopicMap, of: str) -> None:
         """Refuse a bag without any of the topics or with one of another type.
 
         Notes pressures nobody asked for, and IMUs where some were asked for.
         """
         kinds, path = self.bag.topics, str(self.bag.path)
         if not any(topic in kinds for topic in self._readers):
-            raise BagError(path, 'none of the topics ' + ', '.join(self._readers) + ' is in it; there are '
-                           + ', '.join(sorted(kinds)))
+            raise BagError(path, held_instead(kinds) or (
+                'none of the topics ' + ', '.join(self._readers) + ' is in it; there are ' + ', '.join(sorted(kinds))
+                + f'; it was read as a bag of {of}' * bool(of)))
         for topic, reader in self._readers.items():
             if kinds.get(topic, reader.msgtype) != reader.msgtype:
                 raise BagError(path, f'{topic} is a {kinds[topic]}, expected {reader.msgtype}')
         pressures, imus = (topics.absolute(name, self.namespace) + '/' for name in (topics.pressure, topics.imu))
         known = (pressures, imus) if any(topic.startswith(imus) for topic in self._readers) else (pressures,)
         self._ignored = sorted(topic for topic in kinds if topic.startswith(known) and topic not in self._readers)
+
+
+def held_instead(kinds: Mapping[str, str]) -> str:
+    """What a bag without sensors of a machine has, by its topics and their types: those of a mechanism, or estimates
+    alone; '' of anything else."""
+    linkage = sorted(topic for topic in kinds if topic.endswith(f'/{JOINTS}') or '/sensors/value/' in topic)
+    estimates = sorted(topic for topic, kind in kinds.items() if kind in (STATE, PAYLOAD, LINKAGE_STATE))
+    if estimates and not {JOINT_STATE, FLUID_PRESSURE, IMU} & {*kinds.values()}:
+        return f'this bag holds estimates ({", ".join(estimates)}), no sensors: give the bag that they were made of'
+    return (f'this bag is of a mechanism ({", ".join(linkage)}), not of a machine: mbse estimate BAG --mechanism NAME '
+            'reads it' if linkage else '')

@@ -60,7 +60,7 @@ def fleet(
     text = Path(described.description.file).read_text(encoding='utf-8')
     known_sources = loaded_sources(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
-                  namespace, every) for bag in folders]
+                  namespace, every, file=described.description.file) for bag in folders]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about) as warnings:
         for line in warnings:
@@ -81,8 +81,9 @@ def _folders(patterns: list[str]) -> list[str]:
         bags = [path for path in paths if any(any(Path(path).glob(kind)) for kind in BAGS)]
         if not bags:
             raise BagError(pattern, 'no folder of a bag has this name, or matches this pattern')
-        for path in set(paths) - set(bags):
-            typer.echo(f'warning: {path}: not a folder of a bag, left out', err=True)
+        if others := [path for path in paths if path not in bags]:
+            what = 'not folders of bags' if len(others) > 1 else 'not a folder of a bag'
+            typer.echo(f'warning: {", ".join(others)}: {what}, left out', err=True)
         found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
     return list(found)
 

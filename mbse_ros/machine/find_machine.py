@@ -13,6 +13,7 @@ from ..description.sections.load_hydraulics import VALVE_KINDS
 from ..errors import DescriptionError, check_choice, did_you_mean
 from .machine import Machine
 
+DEFAULT = 'patu655_lift'        # of a bag that names no machine
 MODELLED = VALVE_KINDS[:2]
 NEEDED = ('nominal_flow', 'nominal_pressure', 'nominal_command', 'command_limit', 'time_constant', 'laminar_pressure',
           'ports.pump', 'ports.tank')       # of a valve whose flow is modelled

@@ -20,6 +20,7 @@ from ..description.load import known_machines
 from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
+from ..machine.find_machine import DEFAULT
 from ..monitor.ages import Ages
 from ..payload.payload_settings import PayloadSettings
 from ..scale.scale_file import ScaleSettings
@@ -43,7 +44,6 @@ TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 TYPES = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
-DEFAULT = 'patu655_lift'
 LOOK = 5_000        # segments between two looks at the memory
 
 

@@ -59,6 +59,7 @@ class Task:
     sources: SourceMap | None = None
     namespace: str | None = None
     every: float = 0.0
+    file: str = ''      # of the machine, for messages
     version: str = __version__
 
     @property
@@ -146,7 +147,7 @@ def estimate_bag(task: Task) -> Done:
 
 
 def _weighed(task: Task) -> Any:
-    machine = machine_of(task.text, task.name, task.valve)
+    machine = machine_of(task.text, task.file or task.name, task.valve)
     return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''),
                       namespace=task.namespace, sources=task.sources, every=task.every)
 

@@ -20,6 +20,7 @@ from ..bags.topics import TopicMap, one_namespace
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError, StampError
 from ..machine import Machine
+from ..machine.find_machine import DEFAULT
 from ..monitor.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
@@ -102,7 +103,9 @@ def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None
     bag = open_bag(bag)
     found = _map_of(bag, machine, partial(for_machine, machine=machine), namespace, sources)
     if not found.channels:
-        return SampleReader(bag, machine.channels, machine.commands, TopicMap(namespace=namespace))
+        assumed = ', which is assumed where neither the bag nor --machine names one' * (machine.name == DEFAULT)
+        return SampleReader(bag, machine.channels, machine.commands, TopicMap(namespace=namespace),
+                            machine.name + assumed)
     return SourceReader(bag, (*machine.channels, *machine.commands), found,
                         find_namespace(found, bag.topics, namespace, str(bag.path)),
                         partial(topic_readers, *left_over(found, machine), TopicMap()))

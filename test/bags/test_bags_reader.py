@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples out of bags of others: namespaces, foreign joints, wrong lengths, every compression of the recorders."""
 
+import re
+
 import numpy as np
 import pytest
 from bags_samples import CHANNELS, COMMANDS, PERIOD_NS, write_bag
@@ -10,8 +12,8 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 
 from mbse_ros.bags.bag import Bag, RawMessage, decode
 from mbse_ros.bags.messages import definition, header, make_message, typestore
-from mbse_ros.bags.reader import Sample, SampleReader
-from mbse_ros.bags.topics import TopicMap
+from mbse_ros.bags.reader import Sample, SampleReader, held_instead
+from mbse_ros.bags.topics import LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SampleError
 
@@ -91,6 +93,17 @@ def test_without_a_wanted_topic_the_error_names_those_there_are(tmp_path):
         joints(writer, '/joint_states', 5, ['lift'], [0.1])
     with pytest.raises(BagError, match='none of the topics /sensors/position.*there are /joint_states'):
         SampleReader(tmp_path / 'bag', CHANNELS)
+
+
+@pytest.mark.parametrize('topics, text', [
+    ({'/crane/state': STATE, '/crane/payload': PAYLOAD}, 'holds estimates .*/crane/payload, /crane/state.*no sensors'),
+    ({'/linkage_state': LINKAGE_STATE}, 'holds estimates'),
+    ({'/sensors/joint_states': JOINT_STATE, '/linkage_state': LINKAGE_STATE}, 'of a mechanism .*--mechanism'),
+    ({'/sensors/value/encoder': 'std_msgs/msg/Float64'}, 'of a mechanism .*/sensors/value/encoder'),
+    ({'/joint_states': JOINT_STATE, '/state': STATE}, '^$'), ({'/image': 'sensor_msgs/msg/Image'}, '^$')])
+def test_a_bag_of_estimates_or_of_a_mechanism_is_called_so(topics, text):
+    """By its topics and their types."""
+    assert re.search(text, held_instead(topics))
 
 
 def test_a_topic_of_another_type_is_refused(tmp_path):

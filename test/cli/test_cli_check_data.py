@@ -57,9 +57,22 @@ def test_a_copy_of_a_file_under_another_name(tmp_path):
     assert not any('recorded on' in line for line in mbse('estimate', bag, '--machine', own).warnings)
     own.write_text(own.read_text().replace('limits: [0 kg, 1000 kg]', 'limits: [0 kg, 900 kg]'))
     done = mbse('check-data', bag, '--machine', own)
-    assert done.status == 1 and f'estimated as own ({own})' in done.out and 'take --machine patu655_lift' in done.out
+    assert done.status == 1 and f'read as own ({own})' in done.out and 'take --machine patu655_lift' in done.out
     assert 'recorded on patu655_lift (config/machines/patu655_lift.yaml)' in mbse(
         'estimate', bag, '--machine', own).warnings[0]
+
+
+def test_what_has_no_sensors_of_a_machine_is_said_by_all_commands(tmp_path):
+    """Estimates alone; and where no machine is named, which was assumed."""
+    assert mbse('estimate', recorded(tmp_path / 'bag', until=3.0), '-o', tmp_path / 'estimates').status == 0
+    with BagWriter(tmp_path / 'joints') as writer:
+        writer.write('/x', 'std_msgs/msg/Float64', 1, {'data': 1.0})
+    for command in ('estimate', 'loads', 'check-data'):
+        line = refused(command, tmp_path / 'estimates')
+        assert 'holds estimates (/payload, /state), no sensors' in line and 'none of the topics' not in line
+        assert 'patu655_lift, which is assumed' in refused(command, tmp_path / 'joints')
+        line = refused(command, tmp_path / 'joints', '--machine', 'zx200')
+        assert 'a bag of zx200' in line and 'assumed' not in line
 
 
 def test_the_machine_that_a_bag_names(tmp_path):

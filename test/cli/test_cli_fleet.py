@@ -21,6 +21,7 @@ from cli_support import mbse, recorded, refused
 
 from mbse_ros import __version__, workers
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.description.load import known_machines
 from mbse_ros.errors import BagError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline import fleet as fleet_module
@@ -168,6 +169,18 @@ def test_a_bag_that_kills_its_worker_is_the_only_one_that_fails(bags, tmp_path) 
         'one', 'two', 'three'))], capture_output=True, text=True)
     assert sorted(found.stdout.splitlines()) == ['one False', 'three False', 'two True'], found.stderr
     assert len(list((tmp_path / 'loads').iterdir())) == 2 and len(list((tmp_path / 'failures').iterdir())) == 1
+
+
+def test_another_machine_is_named_with_its_file_and_what_is_no_bag_in_one_line(tmp_path) -> None:
+    recorded(tmp_path / 'bag', until=4.6)
+    for name in ('z', 'a'):
+        (tmp_path / name).mkdir()
+    own, text = tmp_path / 'own.yaml', known_machines()['patu655_lift'].read_text()
+    own.write_text(text.replace('name: patu655_lift', 'name: own', 1).replace('1000 kg]', '900 kg]', 1))
+    said = mbse('fleet', f'{tmp_path}/*', '--jobs', 1, '-o', tmp_path / 'x.csv', '--machine', own)
+    assert said.warnings == [f'{tmp_path}/a, {own}, {tmp_path}/z: not folders of bags, left out'], said.err
+    summary, = (tmp_path / 'x.csv' / 'bags').iterdir()
+    assert f'read as own ({own})' in summary.read_text()
 
 
 def test_a_map_of_sources_goes_to_the_workers(bags, tmp_path) -> None:

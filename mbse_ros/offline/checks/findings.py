@@ -121,9 +121,9 @@ def machine_findings(frame: str, machine: Machine) -> list[Finding]:
         return []
     known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
     return [] if known == same else [Finding(
-        'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is estimated as '
-        f'{machine.name} ({own.file}), which has other numbers', f'take --machine {frame} if it was that one; else go '
-        'on: the next bags have the name of this file')]
+        'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is read as '
+        f'{machine.name} ({own.file}), which has other numbers', f'take --machine {frame} if that is right; if '
+        f'{machine.name} is right, ignore this: bags that are recorded with its file name it')]
 
 
 def _by_stamp(start_ns: int) -> Callable[[int], str]:
