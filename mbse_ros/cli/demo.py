@@ -20,9 +20,9 @@ def demo(
         duration: Annotated[float, typer.Option(min=2.0, max=3600.0, help='Length of each lift in ROS 2, s.')] = 24.0,
         offline: Annotated[bool, typer.Option(
             '--offline', help='Without ROS 2: the crane, simulated to a bag and estimated from it.')] = False) -> None:
-    """Run a simulated crane and an excavator through ROS 2, then offline.
+    """Run a simulated crane and an excavator through ROS 2.
 
-    And the measured lift, if its data are there; and a four-bar linkage and its observers.
+    Then the same offline; the measured lift, if its data are there; and a four-bar linkage and its observers.
     """
     if offline:
         raise typer.Exit(run_offline_demo(payload, seed, output))
