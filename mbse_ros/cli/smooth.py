@@ -55,7 +55,7 @@ def smooth(
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
     if batch and lag is not None:
-        raise SettingError('--batch', '--lag', 'one of the two')
+        raise SettingError('--lag', lag, 'no lag with --batch, which smooths the whole log at once')
     check_outputs(output, json_)
     names = names_of(sensors)
     found = called(mbse.smooth, bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..bags.writer import BagWriter
 from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
+from ..monitor.status import Measured, ObserverStatus
 from ..report.text import cost, cost_line
 from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader
@@ -49,6 +49,12 @@ class LinkageLog:
         return self.stage.step_ns * 1e-9
 
     @property
+    def used(self) -> list[str]:
+        """Channels of the filter that had a sample."""
+        there = (self.column('measured') != Measured.MISSING).any(axis=0)
+        return [name for name, has in zip(self.stage.channels, there) if has]
+
+    @property
     def log_seconds(self) -> float:
         """Length of the log, s."""
         return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.step
@@ -68,7 +74,7 @@ class LinkageLog:
     def summary(self) -> list[str]:
         """The end, how well it fits, and the cost."""
         last, health = self.estimates[-1], self.stage.health()
-        lines = [f'{last.estimator} on {self.model.description.name}: {", ".join(self.stage.channels)}; '
+        lines = [f'{last.estimator} on {self.model.description.name}: {", ".join(self.used)}; '
                  f'{len(self.estimates)} instants of {self.step:g} s']
         for k, name in enumerate(last.names):
             lines.append(f'  {name} {last.mean[k]:.6g} +- {math.sqrt(max(last.covariance[k, k], 0.0)):.2g}')
@@ -82,7 +88,7 @@ class LinkageLog:
         """The end, how well it fits, the cost, and in ``full`` the state over time."""
         last, health = self.estimates[-1], self.stage.health()
         result: dict[str, Any] = {
-            'mechanism': self.model.description.name, 'estimator': last.estimator, 'channels': self.stage.channels,
+            'mechanism': self.model.description.name, 'estimator': last.estimator, 'channels': self.used,
             'instants': len(self.estimates), 'names': last.names, 'mean': last.mean,
             'stddev': np.sqrt(np.diag(last.covariance)), 'force': last.force, 'status': last.status.name.lower(),
             'dropped': self.stage.dropped, 'rmse': self.errors(), 'mean_nis': health.mean_nis,
@@ -142,7 +148,8 @@ def estimate_linkage_samples(samples: Samples, model: Model, settings: LinkageSe
     stage = LinkageStage(model, settings, sensors, step or _period(samples), backend)
     estimates, seconds = through(stage, samples)
     if not estimates:
-        raise SampleError('samples', 0, len(samples), 'samples of ' + ', '.join(stage.channels))
+        raise SampleError('samples', samples[0][0] if samples else 0, 'no value',
+                          'samples of ' + ', '.join(stage.channels))
     return LinkageLog(model, stage, estimates, np.full((len(estimates), len(model.names)), np.nan), samples,
                       tuple(oddities(stage, estimates)), seconds)
 
@@ -158,10 +165,14 @@ def through(stage: LinkageStage, samples: Samples) -> tuple[tuple[LinkageEstimat
 
 
 def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[str]:
-    """Samples that were dropped and instants at which the filter was not in order, one line each."""
-    return [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()] + [
-        f'{count} of {len(estimates)} instants {name}' for name, count in
-        Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
+    """Samples that were dropped; how long the filter coasted or was lost, when first, and why: a line each."""
+    lines, step = [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()], stage.step_ns
+    for status, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
+        if found := [e for e in estimates if e.status is status]:
+            lines.append(f'the filter {word} for {len(found) * step * 1e-9:.2f} s in all, first at '
+                         f't = {(found[0].stamp_ns - estimates[0].stamp_ns) * 1e-9:.2f} s'
+                         + f': {found[0].reason}' * bool(found[0].reason))
+    return lines
 
 
 def _period(samples: Samples) -> float:

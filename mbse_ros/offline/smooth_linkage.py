@@ -86,7 +86,7 @@ class SmoothedLog:
     def summary(self) -> list[str]:
         """What was smoothed, how much narrower its intervals are, errors where the truth is known, and the cost."""
         log = self.log
-        lines = [f'smoothed {self.model.description.name}: {", ".join(log.stage.channels)}; {len(self.place)} instants '
+        lines = [f'smoothed {self.model.description.name}: {", ".join(log.used)}; {len(self.place)} instants '
                  f'of {log.step:g} s, {lag_text(self.lag)}'
                  + (f', in {len(self.stretches)} stretches' if len(self.stretches) > 1 else '')]
         own, other = np.median(self.column('stddev'), axis=0), np.median(self.filter_stddev, axis=0)
@@ -107,7 +107,7 @@ class SmoothedLog:
         """Deviations of filter and smoother, errors, cost, and in ``full`` every instant."""
         own = self.column('stddev')
         result: dict[str, Any] = {
-            'mechanism': self.model.description.name, 'channels': self.log.stage.channels, 'lag': self.lag,
+            'mechanism': self.model.description.name, 'channels': self.log.used, 'lag': self.lag,
             'instants': len(self.place), 'stretches': len(self.stretches), 'names': self.smoother.names,
             'median_stddev': np.median(own, axis=0), 'median_filter_stddev': np.median(self.filter_stddev, axis=0),
             'truth': self.errors(), 'dropped': self.log.stage.dropped, 'cost': cost(self.seconds, self.log_seconds)}

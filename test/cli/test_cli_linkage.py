@@ -2,10 +2,11 @@
 """``mbse estimate BAG --mechanism``: the linkage stage on a bag."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cli_support import mbse
+from cli_support import mbse, refused
 
 from mbse_ros.bags.bag import decode, open_bag
 from mbse_ros.bags.messages import header
@@ -71,6 +72,26 @@ def test_estimate_is_that_of_the_stage(recorded, tmp_path):
     assert len(written) == COUNT
     np.testing.assert_array_equal(written[-1].mean, result['mean'])
     assert list(written[-1].names) == result['names'] and written[-1].estimator == 'errorEKF_EJ'
+
+
+def test_what_was_used_is_named_and_when_and_why_the_filter_coasted(recorded, tmp_path):
+    """A bag without the gyro, whose encoder is silent from 1 s to 1.5 s."""
+    model, frames, inputs, _, _ = recorded
+    some = [SimpleNamespace(**{name: getattr(frame, name) for name in ('stamp_ns', 'q', 'qd', 'inputs')},
+                            samples=frame.samples[:1]) for frame in frames]
+    for frame in some:
+        if 1.0 < (frame.stamp_ns - some[0].stamp_ns) * 1e-9 < 1.5:
+            frame.samples = [np.nan]
+    write(tmp_path / 'bag', some, model, ('encoder',), inputs)
+    for command in ('estimate', 'smooth'):
+        done = mbse(command, tmp_path / 'bag', '--mechanism', 'four_bar', '--json', tmp_path / f'{command}.json')
+        assert done.status == 0 and 'four_bar: encoder; ' in done.out, done
+        assert json.loads((tmp_path / f'{command}.json').read_text())['channels'] == ['encoder']
+        line, = (line for line in done.warnings if 'coasted' in line)
+        at = float(line.partition('first at t = ')[2].partition(' s: ')[0])
+        assert 1.0 < at < 1.5 and 'silent: encoder' in line
+    assert refused('smooth', tmp_path / 'bag', '--mechanism', 'four_bar', '--batch', '--lag', 0.2).startswith(
+        '--lag: got 0.2, expected no lag with --batch')
 
 
 def test_the_same_bag_gives_the_same_result(recorded, tmp_path):
