@@ -154,7 +154,7 @@ def _of_observer(observer: Observer, logs: Samples | Sequence[Samples] | None, z
     core.noises = {name: np.array(values) for name, values in found.after.noises.items()}
     core.observer.tune(core.noises, core.gate)      # the search counts all samples
     observer.start(z, zd, stddev)
-    return Tuned(found, core.observer, type(core.observer.filter).__name__)
+    return Tuned(found, core.observer, core.observer.filter.name)
 
 
 def mechanism_of_logs(sources: Sequence[Any], mechanism: Loadable | None) -> Loadable:

@@ -47,10 +47,10 @@ class EstimatorSetup:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and 1.0 / self.rate <= LONGEST_TICK + ALMOST):
-            raise SettingError('--rate', self.rate, f'{1 / LONGEST_TICK:g} Hz or more: between rarer samples the '
-                                                    'prediction is too long')
+            raise SettingError('rate', self.rate, f'{1 / LONGEST_TICK:g} Hz or more: between rarer samples the '
+                                                  'prediction is too long')
         if not (self.step > 0 and abs(self.substeps * self.step * self.rate - 1.0) < 1e-9):
-            raise SettingError('--step', self.step, f'a whole number of times in a tick of {1.0 / self.rate:g} s')
+            raise SettingError('dt', self.step, f'a whole number of times in a tick of {1.0 / self.rate:g} s')
         if self.observer.weighing != 'apart':
             raise SettingError('observer.weighing', self.observer.weighing, 'apart: the exported estimator is that of '
                                'the papers, motion first, then the mass')

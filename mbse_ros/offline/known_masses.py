@@ -16,7 +16,7 @@ from ..scale.uncertain import UncertainMass, combined
 from .log_loads import WeighedLoad
 from .weigh_bags import WeighedBags
 
-OPTION = '--known'
+OPTION = 'known'
 KEYS = ('load', 'truck', 'bag')
 EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV table with one of the columns '
             f'{", ".join(KEYS)}, a column mass [kg], and perhaps stddev [kg]')

@@ -33,6 +33,8 @@ def test_loads_as_by_the_command_line(bag, tmp_path):
     assert (tmp_path / 'ours.csv').read_bytes() == (tmp_path / 'theirs.csv').read_bytes()
     with pytest.raises(SettingError, match=r'^path: got .*x\.txt'):
         found.write(tmp_path / 'x.txt')
+    with pytest.raises(SettingError, match="^known: got 'much', expected a mass"):       # the command says --known
+        mbse.loads(bag, known='much')
     page = found.report(tmp_path / 'page')
     assert page.read_bytes() == (tmp_path / 'report' / 'index.html').read_bytes()
     (table,) = found.tables()

@@ -156,6 +156,7 @@ def test_what_is_refused(truth, make, kind, said):
 def test_tuned_noises_are_kept_and_better(truth):
     observer = mbse.Observer('four_bar', 'DEKF', SENSORS)
     found = mbse.tune(observer, truth.samples, skip=0.5)
+    assert found.estimator == 'DEKF' and found.summary()[0].startswith('DEKF on four_bar: log-likelihood ')
     assert found.after.log_likelihood > found.before.log_likelihood + 1.0
     assert found.before.noises == {'acceleration': [pytest.approx(default_noises('DEKF', 'four_bar')['acceleration'])]}
     fresh = mbse.Observer('four_bar', 'DEKF', SENSORS, noises=found.after.noises)

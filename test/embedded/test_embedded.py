@@ -151,8 +151,8 @@ def test_quantile():
 
 @pytest.mark.parametrize('words, text', [
     (['four_bar'], '--estimator: got True, expected a machine: four_bar has no cylinders'),
-    (['patu655_lift', '--rate', '50'], '100 Hz or more'),
-    (['patu655_lift', '--dt', '3e-3'], '--step: got 0.003'), (['patu655_lift', '--order', '2'], 'a mechanism'),
+    (['patu655_lift', '--rate', '50'], '--rate: got 50.0, expected 100 Hz or more'),
+    (['patu655_lift', '--dt', '3e-3'], '--dt: got 0.003'), (['patu655_lift', '--order', '2'], 'a mechanism'),
     (['patu655_lift', '--set', 'observer.weighing=joint'], 'expected apart'),
     (['patu655_lift', '--set', 'payload.guard_time=0'], 'guard_time'),
     (['patu655_lift', '--set', 'interpolation.step=1'], '--set')])
