@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,14 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
 
     ``machine``: name, path, or what ``load`` gave. Of a machine the times are those of the bag, as many as there are
     different ones; of a mechanism even ones. t = 0 is the first sample. Channels that the bag does not have are NaN, of
-    a mechanism an error. ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name.
+    a mechanism left out with a warning; of ``sensors`` that are named, an error. ``sources``: the map of a bag of
+    messages of other packages (docs/sources.md), a path or a name.
     Raises BagError, SampleError, DescriptionError.
     """
     item = loaded(machine)
     if isinstance(item, Machine):
         return read_machine(Path(path), item, namespace, loaded_sources(sources))
-    chosen = tuple(item.description.mechanical_sensors if sensors is None else sensors)
-    return read_mechanism(Path(path), item, chosen, namespace, loaded_sources(sources))
+    return read_mechanism(Path(path), item, sensors, namespace, loaded_sources(sources))
 
 
 def write_bag(path: str | Path, samples: Written, machine: Loadable | None = None, *, storage: str = 'mcap',
@@ -70,11 +71,14 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     return write_mechanism(path, found, item, storage, namespace)
 
 
-def read_mechanism(path: Path, model: Model, sensors: tuple[str, ...], namespace: str | None = None,
+def read_mechanism(path: Path, model: Model, sensors: Sequence[str] | None, namespace: str | None = None,
                    sources: SourceMap | None = None) -> Samples:
-    """On an even grid; raises BagError, SampleError, DescriptionError."""
-    channels = problem(model, sensors).channels
-    table = read_sensors(path, model, channels, None, namespace, sources)
+    """On an even grid; of all (None) those that have samples; raises BagError, SampleError, DescriptionError."""
+    wanted = problem(model, tuple(model.description.mechanical_sensors if sensors is None else sensors)).channels
+    table = read_sensors(path, model, wanted, None, namespace, sources, sensors is not None)
+    channels = table.channels
+    if missing := [name for name in wanted if name not in channels]:
+        warnings.warn(f'{path}: no samples of {", ".join(missing)}', stacklevel=3)
     inputs = np.vstack([table.inputs[:1], table.inputs[:-1]])       # over the step before each time
     names = (*channels, *(f'input/{name}' for name in model.inputs))
     return Samples(table.t, names, np.hstack([table.values, inputs]), channel_units(model, names))

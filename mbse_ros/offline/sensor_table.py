@@ -29,29 +29,32 @@ class SensorTable:
     values: np.ndarray
     inputs: np.ndarray
     warnings: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
 
 
 def read_sensors(path: Path, model: Model, channels: Sequence[str], dt: float | None = None,
-                 namespace: str | None = None, sources: SourceMap | None = None) -> SensorTable:
+                 namespace: str | None = None, sources: SourceMap | None = None, all_: bool = True) -> SensorTable:
     """Samples of a mechanism's channels (a sensor's name, or ``sensor.x`` for each of several components) and inputs.
 
     CSV: a column of time, ``t`` or ``t [s]``, one for each channel, ``crank_gyro`` or ``crank_gyro [rad/s]``, SI, and
     those of the inputs by their names, if they act. Bag: as ``sources.reader.mechanism_reader`` finds them.
-    ``dt``: the grid's; default the shortest usual time between the samples of a channel. Raises BagError, SampleError,
-    DescriptionError.
+    ``dt``: the grid's; default the shortest usual time between the samples of a channel. ``all_``: a channel without
+    samples is an error; else only if none has any, and it is not among ``channels`` of the result. Raises BagError,
+    SampleError, DescriptionError.
     """
     samples, warnings = ((_from_table(path, channels, model.inputs), []) if path.suffix.lower() == '.csv'
                          else _from_bag(path, model, channels, namespace, sources))
     missing = [channel for channel in channels if not samples.get(channel)]
-    if missing:
+    if missing and (all_ or len(missing) == len(channels)):
         about = [line for line in warnings if {*line.partition(':')[0].split(', ')} & {*missing}]
         raise BagError(str(path), '; '.join([f'no samples of {", ".join(missing)}', *about]))
+    channels = tuple(channel for channel in channels if channel not in missing)
     series = [np.array(samples[channel], dtype=float) for channel in channels]
     t = _grid(path, series, dt)
     held = [_held(t + series_start(series), np.array(samples.get(f'input/{name}', []), dtype=float).reshape(-1, 2))
             for name in model.inputs]
     return SensorTable(t, np.column_stack([_nearest(t, item, series_start(series)) for item in series]),
-                       np.column_stack(held) if held else np.zeros((len(t), 0)), tuple(warnings))
+                       np.column_stack(held) if held else np.zeros((len(t), 0)), tuple(warnings), channels)
 
 
 def series_start(series: Sequence[np.ndarray]) -> float:

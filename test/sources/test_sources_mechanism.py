@@ -13,7 +13,7 @@ from mbse_ros.bags.messages import header
 from mbse_ros.bags.sensor_topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
-from mbse_ros.errors import DescriptionError
+from mbse_ros.errors import BagError, DescriptionError
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.channels import sensor_channels
 from mbse_ros.mechanism.sensors import sensor_model
@@ -79,6 +79,19 @@ def test_a_machine_s_own_bag_is_read_as_its_mechanism(crane, tmp_path):
     done = mbse('tune', crane, '--mechanism', 'patu655_lift', '--estimator', 'DEKF', '--sensors', 'lift_stroke',
                 '--skip', 0.5, '--backend', 'vm')
     assert done.status == 0 and 'DEKF on patu655_lift' in done.out, done.err
+
+
+def test_of_all_sensors_those_are_read_that_have_samples(tmp_path):
+    """The others are named in a warning; one that is chosen by name is an error."""
+    bag = mbse_ros.write_bag(tmp_path / 'bag', mbse_ros.simulate('five_bar', 0.5, 5e-3, 'trapezoid', sensors=[
+        'encoder_1', 'encoder_2']))
+    with pytest.warns(UserWarning, match='bag: no samples of crank_gyro_1, crank_gyro_2, .*tip_2.y$'):
+        found = mbse_ros.read_bag(bag, 'five_bar')
+    assert [name for name in found.names if not name.startswith('input/')] == ['encoder_1', 'encoder_2']
+    chosen = mbse_ros.read_bag(bag, 'five_bar', sensors=['encoder_1', 'encoder_2'])
+    np.testing.assert_array_equal(found.values, chosen.values)
+    with pytest.raises(BagError, match='no samples of crank_gyro_1'):
+        mbse_ros.read_bag(bag, 'five_bar', sensors=['encoder_1', 'crank_gyro_1'])
 
 
 @pytest.mark.parametrize('name', ['patu655_lift', 'zx200', 'lut_simple_crane'])
