@@ -4,6 +4,8 @@ graphs, section 7."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,8 @@ from mbse_ros.graph import (
 )
 from mbse_ros.graph.factors.dynamics_factors import equality, prior
 from mbse_ros.graph.forward_lag import ForwardLag
-from mbse_ros.graph.solvers.batch_solver import marginals
+from mbse_ros.graph.solvers import batch_solver
+from mbse_ros.graph.solvers.batch_solver import marginals, solve_soft
 from mbse_ros.graph.solvers.to_gtsam import to_gtsam
 
 DT = 1e-3
@@ -108,6 +111,23 @@ def smoothing(count=30, constant=True):
         graph.add_variables('offset', 2)
         graph.add(equality(2), {'x0': ('x', every), 'x1': ('offset', -1)}, 0.7)
     return graph
+
+@pytest.mark.parametrize('rounding', [1e-9, 1e-3])
+def test_at_the_minimum_rounding_is_no_divergence(monkeypatch, rounding):
+    """No step lowers the cost there: a log was given up where the solver had arrived. A cost that really rises is."""
+    graph, calls, cost = smoothing(constant=False), [], batch_solver.cost
+    found = solve_soft(graph, np.zeros(graph.size))
+
+    def rising(linear):
+        calls.append(linear)
+        return replace(cost(linear), soft=cost(linear).soft + rounding * len(calls))
+    monkeypatch.setattr(batch_solver, 'cost', rising)
+    if rounding < batch_solver.STILL:
+        assert solve_soft(graph, found.x).x == pytest.approx(found.x, abs=1e-12)
+    else:
+        with pytest.raises(DivergenceError, match='no convergence .* no step helps'):
+            solve_soft(graph, found.x)
+
 
 
 @pytest.mark.parametrize('constant', [False, True])

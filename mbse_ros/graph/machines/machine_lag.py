@@ -82,7 +82,8 @@ class _Window:
         try:
             self.solution = solve_soft(graph, x, check=False)
         except (DivergenceError, GraphError) as error:
-            raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}') from error
+            raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}',
+                                  getattr(error, 'finite', True)) from error
         self.iterations += self.solution.iterations
 
     def _continue(self, graph: FactorGraph, x: np.ndarray) -> None:

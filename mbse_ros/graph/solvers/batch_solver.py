@@ -194,13 +194,17 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roug
     for iteration in range(1, SOFT_ITERATIONS + 1):
         if not now.finite:
             raise DivergenceError('factor graph', iteration, 'not a number in the residuals')
+        rise = np.inf       # by the whole step, which comes first
         for step in _steps(packing, linear):
             fresh = x + step
             there = linearise(fresh)
             after = cost(there)
             if after.finite and after.soft <= now.soft:
                 break
+            rise = rise if np.isfinite(rise) else after.soft - now.soft
         else:
+            if rise < STILL:
+                return Solution(graph, x, now, iteration)       # at the minimum but for rounding
             raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}', False)
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
         if fall < STILL or iteration == roughly or (iteration == SOFT_ITERATIONS and fall < NEARLY):
