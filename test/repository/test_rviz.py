@@ -163,6 +163,7 @@ def test_the_graph_starts_rviz_with_the_model_in_view(tmp_path, monkeypatch):
         written = yaml.safe_load(open(rviz.arguments[1]).read())
         assert tmp_path in type(tmp_path)(rviz.arguments[1]).parents
         assert set(written) == set(CONFIGS['machine'])
-    monkeypatch.setenv('MBSE_CACHE_DIR', '/dev/null')       # no folder can be made there: the file of the package
+    (tmp_path / 'file').touch()     # no folder can be made there: the file of the package
+    monkeypatch.setenv('MBSE_CACHE_DIR', str(tmp_path / 'file'))
     rviz = next(p for p in machine_graph(MachineArguments(rviz=True)).processes if p.name == 'rviz2')
     assert rviz.arguments[1] == str(ROOT / 'rviz' / 'machine.rviz')
