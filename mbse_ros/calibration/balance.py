@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balance of forces of a machine over many instants: what is missing, and its exact derivatives by all numbers.
 
-A log in short windows: position, speed, acceleration and pressures, all averaged by one and the same weight.
-
-A straight parabola through the positions of a window is, by its second derivative, the mean of the acceleration with
-the weight (1 - x^2)^2; with the same weight on positions and pressures the balance of forces holds for the means, also
+A log is taken in short windows: position, speed, acceleration and pressures, averaged by one and the same weight. A
+straight parabola through the positions of a window is, by its second derivative, the mean of the acceleration with the
+weight (1 - x^2)^2; with the same weight on positions and pressures the balance of forces holds for the means, also
 while valves switch and the machine sways. All is linear in the samples, so their noise gives that of the means.
 """
 

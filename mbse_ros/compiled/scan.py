@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many steps of ``x, y = step(x, u, p)`` in one call: from one state (``Scan``), or by many threads (``Runs``).
 
-Blocks of a scan: a fixed number of steps, in the virtual machine, or as C with a loop round the step (ctypes).
+Both take blocks of a fixed number of steps, in the virtual machine, or as C with a loop round the step (ctypes).
 """
 
 from __future__ import annotations

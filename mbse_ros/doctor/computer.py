@@ -2,7 +2,7 @@
 """Checks of a computer: clocks (stamps of several computers must be of one time, and a step of the grid is 1 ms), free
 room on the disks that are written to, receive buffers of UDP against what the largest messages of a graph take.
 
-What keeps the nodes from their turn in time: priority, memory that may be swapped out, slow clocks, load.
+Then what keeps the nodes from their turn in time: priority, memory that may be swapped out, slow clocks, load.
 """
 
 from __future__ import annotations

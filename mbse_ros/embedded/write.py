@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export of a machine's observer and payload estimator as plain C, with recorded ticks.
 
-Generated C of a machine's estimator: a step of the observer, a sample of the mass, a step of Newton's method.
+The generated part: a step of the observer, a sample of the mass, a step of Newton's method.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """The filter of a machine's motion, pressures and payload: exponential DEKF (Pyrhönen et al., mass estimation, section
 3.1), as one step over flat vectors with named parts.
 
-What the observer of a machine knows before anything is measured.
+``initial``, ``spreads``: what is known before anything is measured.
 """
 
 from __future__ import annotations

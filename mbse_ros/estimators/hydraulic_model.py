@@ -6,7 +6,7 @@ pressure equations are functions of them, through the loops. A valve that is mod
 two flows as random walks; measured supplies and inclinations of the base are slow random walks. Inside, pressures are
 in MPa and flows in l/s, as the paper does for scaling.
 
-Levers between independent coordinates and pistons, so that one tuning serves strokes and angles.
+``coordinate_scale``: levers between coordinates and pistons, so that one tuning serves strokes and angles.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of an exported model: as CasADi functions, as generated C, and put together as the C code does.
 
-Names, units and C macros of what an exported model takes and gives.
+With them the names, units and C macros of what an exported model takes and gives.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by a fixed-lag smoother (Blanco-Claraco et al., factor graphs, 7.1), the window compiled.
 
-A window of a graph that slides over time as one compiled function: the same factors, solved by Gauss-Newton.
-
-The first instant of the window is held at its estimate, the others are unknown; rows that hold exactly have
-multipliers: ``[A'A + w C'C  C'; C 0] [dx; lam] = -[A'e + w C'd; d]`` with A and e divided by the sigmas. The term with
-w changes no solution; with it the matrix has a factorisation L D L' without pivots, instant after instant, the
-multipliers of each after its variables. The cost is in proportion to the number of instants.
+The window slides over time as one compiled function: the same factors, solved by Gauss-Newton. Its first instant is
+held at its estimate, the others are unknown; rows that hold exactly have multipliers: ``[A'A + w C'C C'; C 0] [dx; lam]
+= -[A'e + w C'd; d]`` with A and e divided by the sigmas. The term with w changes no solution; with it the matrix has a
+factorisation L D L' without pivots, instant after instant, the multipliers of each after its variables. The cost is in
+proportion to the number of instants.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feed-forward: the joint torques and cylinder forces that hold a machine with its load in a pose, or move it.
 
-Torques about joints that do the same work as the forces of the cylinders.
+``joint_forces``: torques about joints that do the same work as the forces of the cylinders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of a machine's bodies and of its load in numbers: what TF, poses and wrenches are made of.
 
-The bodies of a mechanism as a tree of joints from the ground outwards, as robot models have it.
+``joint_tree``: the bodies as a tree of joints from the ground outwards, as robot models have it.
 """
 
 from __future__ import annotations

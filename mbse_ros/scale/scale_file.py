@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section `scale` of a machine's file, or a file of its own: attachments and the load chart; docs/scale.md.
 
-Load charts: what a machine may lift at which radius, and whether a load is more than that.
-
-Tuning of the scale.
+Load charts: what a machine may lift at which radius, and whether a load is more than that. With it the tuning of the
+scale.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated machine with its sensors: samples with noise at the sensors' rate, and the truth beside them.
 
-What the sensors of a machine would say of its true state.
+``TrueSamples``: what the sensors of a machine would say of its true state.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated mechanism with its sensors: samples with noise at a rate, and the truth beside them.
 
-Inputs that hold a simulated mechanism up: the coordinates they drive follow sines about the start.
-
-The accelerations are affine in the inputs, ``zdd = a + B u``. For those of the driven coordinates the wish is that of
-an oscillator, critically damped, about the sine; the inputs that give it follow (partial feedback linearisation: M. W.
+``Following``: inputs that hold it up, so that the coordinates they drive follow sines about the start. The
+accelerations are affine in the inputs, ``zdd = a + B u``. For those of the driven coordinates the wish is that of an
+oscillator, critically damped, about the sine; the inputs that give it follow (partial feedback linearisation: M. W.
 Spong, Partial feedback linearization of underactuated mechanical systems, IROS 1994). What no input drives moves on by
 itself. An input held over a sensor period is a command as of any controller: it is published, so known.
 """

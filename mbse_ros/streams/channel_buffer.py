@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of one input that wait to be interpolated: a measured channel or a held command.
 
-Samples that come late or out of order, put back into the order of their stamps within a window.
+``Reorder`` puts samples that come late back into the order of their stamps, within a window.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ Importing pint and reading its definitions takes about 0.9 s, far more than all 
 is asked only for symbols that are not in the table; a test holds the table against pint. An angle is a dimension of
 its own here: '5 %' is not an angle, '5 deg' no factor.
 
-Dimensional analysis of the file's arithmetic: a length is not taken where a mass belongs.
-
-Only what is certain is refused. A parameter without a unit may have any dimension; a number written into the
-arithmetic is a factor in a product and fits anything in a sum; an angle is a plain number inside arithmetic.
+``Measure`` is the dimensional analysis of the file's arithmetic: a length is not taken where a mass belongs. Only what
+is certain is refused. A parameter without a unit may have any dimension; a number written into the arithmetic is a
+factor in a product and fits anything in a sum; an angle is a plain number inside arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a robot that fixed joints tie to another one: one rigid body with it, in the frame of that body.
+"""Links and joints of a URDF file.
 
-Joints of a URDF file: what moves, about which axis, within which limits, and where it starts.
+Links that fixed joints tie to another one are one rigid body with it, in the frame of that body. Of a joint: what
+moves, about which axis, within which limits, and where it starts.
 """
 
 from __future__ import annotations

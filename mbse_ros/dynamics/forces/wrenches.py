@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity, springs, dampers, loads and inputs as wrenches on the bodies about the machine's origin.
 
-Velocities, forces and inertias of rigid bodies about the machine's origin, along its axes, in a plane or in space.
-
-A vector has d = 2 or 3 components; an angular velocity or moment has r = 1 in a plane, r = 3 in space.
+``Twist`` and ``Wrench`` are velocities and forces of rigid bodies about that origin, along its axes, in a plane or in
+space. A vector has d = 2 or 3 components; an angular velocity or moment has r = 1 in a plane, r = 3 in space.
 """
 
 from __future__ import annotations

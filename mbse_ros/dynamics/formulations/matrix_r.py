@@ -4,11 +4,10 @@
 Pyrhönen et al., mass estimation, Eqs. 4-6, Pyrhönen et al., state transition, Eqs. 3 and 21; ``[S R] = inv([J; B])``
 with ``z = B q``.
 
-Linear solves in scalar expressions, block by block of the matrix's triangular form.
-
-A linkage's constraints form small irreducible blocks (a dyad is one of two rows): solved one after the other they
-cost far less than one dense factorisation. The determinant is the product of the blocks', so that a block is singular
-only where the whole matrix is, and no pivot is lost at special positions.
+Linear solves in scalar expressions go block by block of the matrix's triangular form. A linkage's constraints form
+small irreducible blocks (a dyad is one of two rows): solved one after the other they cost far less than one dense
+factorisation. The determinant is the product of the blocks', so that a block is singular only where the whole matrix
+is, and no pivot is lost at special positions.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 
 A step has two functions: an iteration of the positions, and the projections of the rates.
 
-``SparseLU`` solves in scalar operations without pivots, for matrices whose symmetric part is positive definite.
-
-All leading minors of such a matrix are positive, in any symmetric order of rows and columns (Golub and Van Loan,
-Matrix Computations, section 4.2); the order is the one of little fill (AMD), and only nonzeros are computed.
+``SparseLU`` solves in scalar operations without pivots, for matrices whose symmetric part is positive definite: all
+leading minors of such a matrix are positive, in any symmetric order of rows and columns (Golub and Van Loan, Matrix
+Computations, section 4.2); the order is the one of little fill (AMD), and only nonzeros are computed.
 """
 
 from __future__ import annotations

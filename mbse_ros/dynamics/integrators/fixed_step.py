@@ -4,10 +4,8 @@
 Forward Euler, plain and augmented, of first order in dt with inputs held at their value at the step's start, and the
 classical method of Runge and Kutta, explicit and of fourth order.
 
-Implicit trapezoidal rule in independent coordinates, solved by Newton's method with the exact Jacobian.
-
-Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (Pyrhönen et al., state
-transition, section 3.2).
+The trapezoidal rule is implicit, solved by Newton's method with the exact Jacobian. Exponential integration is that of
+the equations linearised at each step: ``X+ = X + G f(X)`` (Pyrhönen et al., state transition, section 3.2).
 """
 
 from __future__ import annotations

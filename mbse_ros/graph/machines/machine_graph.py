@@ -6,9 +6,7 @@ Nodes of an instant: independent coordinates ``z``, their ``zd`` and ``zdd``, pr
 tyres), as a force that forgets. Constant nodes: ``payload``, kg, and ``parameters``, the uncertain numbers of the
 machine's file in their standard deviations.
 
-Tuning of the factor graph of a machine.
-
-Where along a log the forces of a machine can be trusted: which of its equations count at which instant.
+``moving``, ``followed``: which equations of a machine count at which instant of a log.
 """
 
 from __future__ import annotations

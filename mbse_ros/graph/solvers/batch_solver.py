@@ -4,7 +4,7 @@
 On graphs without exact rows a step is halved first: friction bends near standstill, where whole steps can oscillate
 without end.
 
-Marginal covariances of a solution, from the eliminated graph; exact rows give zero variance across them.
+``marginals``: covariances of a solution, from the eliminated graph; exact rows give zero variance across them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ A graph has thousands of factors of a few rows; to hand them to GTSAM one by one
 `Packing` finds once which factors touch the same nodes and where each of their entries belongs in one flat buffer, a
 matrix (rows, columns + 1) for each set of nodes with b in its last column. A linearisation fills the buffer.
 
-Residuals and Jacobians of a whole graph: one compiled call for each group of factors.
+``Lineariser``: residuals and Jacobians of a whole graph, one compiled call for each group of factors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph in GTSAM's own classes, for its optimizers, smoothers and tools; variables keep their names and steps.
 
-Instant after instant into GTSAM's Bayes tree (ISAM2), which keeps all of them and solves again what changes.
+``solve_incremental`` gives it instant after instant to GTSAM's Bayes tree (ISAM2), which solves again what changes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Once a second how its process is: other publishers on its topics, and how old its results are when they leave it.
 
-Lines about what comes a hundred times a second: the first one, then one in a while with their number, or none.
+Of what comes a hundred times a second the log has the first line, then one in a while with their number, or none.
 """
 
 from __future__ import annotations

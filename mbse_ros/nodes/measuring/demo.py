@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo: a crane and an excavator lift through the real graph, recorded, estimated again offline; a linkage.
 
-A run of the nodes beside the offline run of its bag: whether both agree, how late the mass was, what it cost.
+``agreement``: a run of the nodes beside the offline run of its bag, how late the mass was, what it cost.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 Records, samples and estimates are serialized by the typestore of ``bags``: online and in a bag they are the same bytes,
 and arrays cost less than by rclpy's conversion. Publishers take such bytes as they take messages.
 
-Fields of installed message types, as ``sources.fields`` asks for them.
+With them the fields of installed message types, as ``sources.fields`` asks for them.
 """
 
 from __future__ import annotations
