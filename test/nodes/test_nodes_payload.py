@@ -17,9 +17,11 @@ from mbse_ros.description.model import fingerprint
 from mbse_ros.estimators.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
+from mbse_ros.nodes.base.warm_up import warm_up_payload
 from mbse_ros.nodes.messages.wire import packed_record
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
+from mbse_ros.streams.stages import PayloadStage
 
 PERIOD = SECOND // 100
 MACHINE = load_machine('patu655_lift')
@@ -142,3 +144,13 @@ def test_a_machine_whose_sensors_weigh_nothing(make, tmp_path):     # noqa: F811
     status = node.sinks['/diagnostics'].messages[-1].status[0]
     assert status.level == OK and 'pressure/lift_piston and pressure/lift_rod' in status.message
     assert {item.key: item.value for item in status.values}['mass'] == 'no mass yet'
+
+
+def test_the_first_state_finds_its_estimator_warm_whether_the_observer_weighs_or_not(monkeypatch):
+    seen, stage = [], PayloadStage(MACHINE, backend='vm')
+    with monkeypatch.context() as patch:
+        for kind, estimator in (('joint', stage._joint), ('apart', stage._paper)):
+            patch.setattr(estimator, 'process', lambda *given, kind=kind, of=estimator.process: (
+                seen.append(kind), of(*given))[1])
+        warm_up_payload(stage, MACHINE)
+    assert sorted(seen) == ['apart', 'joint'] and stage.budget == ()

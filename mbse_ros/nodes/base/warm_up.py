@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...estimators.hydraulic_state import state_names
+from ...estimators.mass_information import OWN_COLUMNS, columns
 from ...machine import Machine
 from ...simulation.crane import TrueSamples
 from ...streams.records import ObserverStatus, Segment, StateEstimate
@@ -27,12 +28,14 @@ def warm_up_observer(stage: ObserverStage, machine: Machine) -> None:
 
 
 def warm_up_payload(stage: PayloadStage, machine: Machine) -> None:
-    """Run the payload estimator over a made-up state, at rest where the machine's file starts, and forget it."""
+    """Run the payload estimators over a made-up state, at rest where the machine's file starts, and forget it: which of
+    them is used, the observer's states will show."""
     names, _ = state_names(machine)
     position = {f'position/{name}': machine.model.start.q[k] for name, k in zip(machine.coordinates, machine.model.z)}
     row = [position.get(name, PRESSURE if name.startswith('pressure/') else 0.0) for name in names]
     empty = np.zeros(len(machine.channels))
-    stage.process(StateEstimate(1, STEPS * STEP_NS, STEP_NS, True, names, np.tile(row, (STEPS, 1)),
-                                np.eye(len(names)) * 1e-6, machine.channels, empty, empty, empty + 1.0, 0.0,
-                                len(empty), ObserverStatus.OK))
-    stage.reset()
+    for weighing in np.zeros((0, OWN_COLUMNS)), np.zeros((STEPS, columns(len(machine.parameters.consider)))):
+        stage.process(StateEstimate(1, STEPS * STEP_NS, STEP_NS, True, names, np.tile(row, (STEPS, 1)),
+                                    np.eye(len(names)) * 1e-6, machine.channels, empty, empty, empty + 1.0, 0.0,
+                                    len(empty), ObserverStatus.OK, weighing=weighing))
+        stage.reset()
