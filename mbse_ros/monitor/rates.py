@@ -14,6 +14,7 @@ from math import exp, hypot, sqrt
 import numpy as np
 
 from ..estimators.interpolation_error import RARE as FEW
+from ..estimators.mass_information import MassInformation
 from ..payload.mass import NORMAL, Mass
 from .faults import Fault, reason_of
 
@@ -36,12 +37,12 @@ class Lately:
         self._span, self._sums = span, deque[tuple[int, np.ndarray]]()
         self._last_ns, self._rare = 0, 0.0
 
-    def take(self, now_ns: int, weighing: np.ndarray, mass: Mass, rare: bool) -> None:
-        """What a segment up to ``now_ns`` says of the mass, see MassInformation; ``rare``: by samples that are."""
+    def take(self, now_ns: int, found: MassInformation[np.ndarray], mass: Mass, rare: bool) -> None:
+        """What a segment up to ``now_ns`` has ``found`` of the mass; ``rare``: by samples that are."""
         passed, self._last_ns = max(0, now_ns - self._last_ns), now_ns
         self._rare += (rare - self._rare) * (1.0 - exp(-passed / LASTS_NS))
         if mass.taken:
-            self._sums.append((now_ns, np.add.reduce(weighing[:, :2])))
+            self._sums.append((now_ns, np.add.reduce(np.column_stack([found.information, found.weighted]))))
         while self._sums and not 0 <= now_ns - self._sums[0][0] < 1e9 * LOOK_BACK:
             self._sums.popleft()
 

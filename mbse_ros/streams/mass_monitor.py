@@ -97,7 +97,7 @@ class MassMonitor:
         """Status, reason and faults of a ``mass`` after a state; ``kept``: see ``PayloadEstimator``; ``held``: why it
         is not of this state; ``widest``: interval, in ranges of the limits, of a mass that counts as weighed."""
         now, since_rare = self._elapsed.total, self._elapsed.total - self._rare_ns
-        self._lately.take(now, state.weighing, mass, Fault.RARE in state.faults)
+        self._lately.take(now, state.mass_information, mass, Fault.RARE in state.faults)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._change.take(now * 1e-9, mass, kept, *looks_back)
         verdict = held or self._or_rate(mass, verdict_of(mass, self._change, self._limits, self._unseen, state.weighs))

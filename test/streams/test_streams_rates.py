@@ -16,7 +16,7 @@ from streams_samples import feed as segments_of
 
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.interpolation_error import InterpolationError
-from mbse_ros.estimators.mass_information import mass_information
+from mbse_ros.estimators.mass_information import MassInformation, mass_information
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.clocks import Gaps
@@ -210,7 +210,8 @@ def lately(half_width: float, *samples: tuple[int, float, float]) -> bool:
     """What was weighed, at times, ms, with deviations and masses, kg: whether it shows 200 kg, of limits 1 t apart."""
     found = Lately(1000.0)
     for at, stddev, mass in samples:
-        found.take(at * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, half_width), False)
+        weighed = MassInformation.of(np.array([[1.0, mass, 0.0]]) / stddev ** 2)
+        found.take(at * MS, weighed, mass_of(200.0, half_width), False)
     return found.shows(mass_of(200.0, half_width))
 
 
@@ -226,9 +227,9 @@ def test_both_sides_of_what_the_last_second_shows() -> None:
 def test_where_most_samples_are_too_rare_no_mass_counts() -> None:
     """70 % of the last 2 s, as an exponential mean: 2.41 s from none to all."""
     for share, steps, shows in ((1.0, 240, True), (1.0, 241, False), (0.65, 2000, True), (0.75, 2000, False)):
-        found, mass = Lately(1000.0), mass_of(200.0, 30.0)
+        found, mass, weighed = Lately(1000.0), mass_of(200.0, 30.0), MassInformation.of(np.array([[1e-2, 2.0, 0.0]]))
         for k in range(1, steps + 1):
-            found.take(10 * k * MS, np.array([[1e-2, 2.0, 0.0]]), mass, k * share // 1 > (k - 1) * share // 1)
+            found.take(10 * k * MS, weighed, mass, k * share // 1 > (k - 1) * share // 1)
         assert found.shows(mass) is shows, (share, steps)
 
 
