@@ -90,7 +90,7 @@ def compiled_step(name: str, valve: str, segments: list[Segment], step: float) -
     def run() -> None:
         state = x
         for block in blocks:
-            state, _ = observer.running.scan(state, block, p)
+            state, *_ = observer.running.steps(state, block, p)
     return run
 
 

@@ -254,7 +254,7 @@ class HydraulicObserver:
                 sampled = np.flatnonzero(there[done:row].any(axis=1))
                 begin, stop = done + (int(sampled[-1]) + 1 if sampled.size else 0), row + 1
                 if begin > done:
-                    self.running.state, clear = self.running.scan(start, u[done:begin], self.running.tuning)
+                    self.running.state, clear, _ = self.running.steps(start, u[done:begin], self.running.tuning)
                     found.append(clear)
                     self._outside.calm(begin - done, True, self._prepared)
                 else:
@@ -327,7 +327,7 @@ class HydraulicObserver:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
         the gate in the first step that has one."""
         running = self.running
-        running.state, y = running.scan(start, u, running.tuning)
+        running.state, y, _ = running.steps(start, u, running.tuning)
         innovations, variances = y[:, self._innovation], y[:, self._spread]
         squares = innovations ** 2
         far = squares > self.threshold * variances

@@ -19,14 +19,14 @@ class RunningFilter(Generic[F]):
     """A filter with its compiled step, flat ``state`` and flat ``tuning``, as the filter's layouts have them.
 
     ``keep``: parts of the state, one after the other in it, that each step gives besides its outputs, as ``kept`` has
-    them; ``backend`` as of ``compiled.Kernel``. The state is (0,) before a start; ``scan`` is the compiled step.
+    them; ``backend`` as of ``compiled.Kernel``. The state is (0,) before a start.
     """
 
     def __init__(self, filter_: F, backend: str = 'auto', keep: Sequence[str] = ()) -> None:
         self.filter, self.backend, self.kept = filter_, backend, Layout({name: filter_.state.parts[name]
                                                                          for name in keep})
         self.state, self.tuning = np.zeros(0), np.zeros(filter_.tuning.size)
-        self.scan, self._size = Scan(filter_.step(keep), backend), filter_.outputs.size
+        self._scan, self._size = Scan(filter_.step(keep), backend), filter_.outputs.size
         self._covariance = filter_.state.indices['P']
 
     @property
@@ -46,7 +46,7 @@ class RunningFilter(Generic[F]):
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """From any state (x,) with rows (k, u) of what is given: the state after the last of them, outputs (k, y) and
         kept parts (k, z) after each. The filter's own state and tuning stay. Raises DivergenceError."""
-        after, y = self.scan(state, rows, tuning)
+        after, y = self._scan(state, rows, tuning)
         return after, y[:, :self._size], y[:, self._size:]
 
     def advance(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
