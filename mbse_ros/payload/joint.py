@@ -24,7 +24,7 @@ from .mass import NORMAL, Cause, Mass
 from .payload_settings import PayloadSettings
 from .state_gates import StateGates
 
-HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``load_change``
+HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 WIDE = 10.0         # standard deviation, in the same, of a mass of which nothing is known
 ANOTHER = 0.01      # of that range: two loads differ by more; what is less may be the model's
