@@ -40,7 +40,7 @@ def cluster(address: str) -> Callable[[], Executor]:
             client = Client(address, timeout=PATIENCE)
             client.wait_for_workers(1, timeout=PATIENCE)
         except (OSError, TimeoutError, ValueError) as error:
-            raise SettingError('--cluster', address, f'a Dask scheduler that answers, with workers: {error}') from None
+            raise SettingError('cluster', address, f'a Dask scheduler that answers, with workers: {error}') from None
         executor: Executor = client.get_executor(pure=False)
         return executor
     return connect

@@ -35,10 +35,10 @@ def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str |
     Raises SettingError, OSError, DescriptionError, SingularConfigurationError (a singular start).
     """
     if estimator:
-        refuse_options('a mechanism, not --estimator', {'order': order, 'coordinates': coordinates,
+        refuse_options('a mechanism, not an estimator', {'order': order, 'coordinates': coordinates,
                                                         'independent': independent, 'free': free or None})
         return _estimator(model, folder, 100.0 if rate is None else rate, dt, bool(single), words(tuning or {}))
-    refuse_options('--estimator', {'single': single, 'rate': rate, 'tuning': tuning or None})
+    refuse_options('an estimator', {'single': single, 'rate': rate, 'tuning': tuning or None})
     from ..dynamics.singular import check_regular  # here, because they take their time to import
     from ..export.write import export_c as write
     if coordinates is not None or independent is not None or free:

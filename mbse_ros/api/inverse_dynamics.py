@@ -244,11 +244,11 @@ def _check_driven(model: Model) -> None:
     d = model.description
     if not d.drivers:
         raise DescriptionError(d.file, 'drivers', None,
-                               'a driver, or --motion TABLE.csv: inverse dynamics needs a prescribed motion')
+                               'a driver, or a table of the motion: inverse dynamics needs a prescribed motion')
     if model.degrees_of_freedom:
         raise DescriptionError(d.file, 'drivers', list(d.drivers),
                                f'drivers of all degrees of freedom; {", ".join(model.independent)} still free: '
-                               'drivers or --motion TABLE.csv for them')
+                               'drivers, or a table of the motion, for them')
 
 
 def instants(table: MotionTable, duration: float | None, dt: float | None) -> np.ndarray:

@@ -126,10 +126,10 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
     if known is not None:
         check_known(known)
     if (records is None) == (not some):
-        raise SettingError('bags', [str(bag) for bag in some], 'one bag or more, or --records')
+        raise SettingError('bags', [str(bag) for bag in some], 'one bag or more, or the records of a live scale')
     for bag in some:
         if is_records(Path(bag)):
-            raise SettingError('bags', str(bag), f'folders of bags; the records of a live scale: --records {bag}')
+            raise SettingError('bags', str(bag), 'folders of bags, not the records of a live scale (records)')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck or None,
                                 'tuning': tuning or None, 'valve': valve, 'sources': sources, 'namespace': namespace,

@@ -18,7 +18,7 @@ from ..description.model import MechanismDescription
 from ..errors import DescriptionError, SettingError
 from ..machine import Machine
 
-OPTION = '--free'
+OPTION = 'free'
 _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
             (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False),
             (r'bulk_modulus', 0.1, True), (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False),
@@ -31,7 +31,7 @@ _UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke
 """By key: the unit of a deviation that is given with one."""
 _GIVEN = {'gravity': 'a number of the machine: gravity is that of the place, and all weights go with it: write it into '
                      'the file',
-          'payload.mass': 'a number of the machine: loads are given, or found, by bag: --payload BAG=KG, '
+          'payload.mass': 'a number of the machine: loads are given, or found, as payloads: BAG=KG, '
                           'BAG=KG+-DEVIATION or BAG=unknown'}
 """Keys that are not numbers of the machine, and where the numbers belong."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError
-from .arguments import Backend, Cluster, Jobs, Json, Plots, names_of, whole_numbers
+from .arguments import Backend, Cluster, Jobs, Json, Plots, called, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs')
@@ -39,8 +39,8 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
-    run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend,
-                   cluster)
+    called(run_estimators, mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output,
+           backend, cluster)
 
 
 @benchmark.command()
@@ -65,8 +65,8 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
     sensor is named, and how wrong the mass is while the status is good. See docs/safety.md.
     """
     from ..studies.faults import run_faults
-    run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration, clean,
-               jobs, json_, output, cluster)
+    called(run_faults, names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration,
+           clean, jobs, json_, output, cluster)
 
 
 @benchmark.command()

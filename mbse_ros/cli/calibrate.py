@@ -76,7 +76,7 @@ def _plan(name: str, free: Sequence[str], json_file: Path | None) -> None:
     from ..offline.calibration.calibration_result import plan_json, show_plan
     from ..report.files import check_file, write_json
     check_file(json_file)
-    _, machine = prior_machine(name, free)
+    _, machine = called(prior_machine, name, free)
     found = plan(CalibrationBalance(machine))
     write_json(json_file, plan_json(machine, found))
     show_plan(machine, name, found)

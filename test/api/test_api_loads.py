@@ -53,6 +53,19 @@ def test_what_is_wrong_with_a_bag_as_by_the_command_line(bag, tmp_path):
     assert found.findings[0].remedy
 
 
+@pytest.mark.parametrize('verb, words, options, start', [
+    ('loads', ([],), {}, 'bags: got [], expected one bag or more, or the records'),
+    ('calibrate', ('BAG',), {'free': ['bodies.bom.mass']}, "free: got 'bodies.bom.mass', expected the key"),
+    ('calibrate', ('BAG',), {'payloads': {'other': 5.0}}, "payloads: got 'other=5', expected the name"),
+    ('calibrate', ('BAG',), {'cross_validate': True}, 'cross_validate: got 1, expected two bags'),
+    ('export_c', ('four_bar', 'none'), {'rate': 100.0}, 'rate: got 100.0, expected no such option here: it is for an'),
+    ('export_c', ('zx200', 'none'), {'order': '2', 'estimator': True}, "order: got '2', expected no such option here")])
+def test_what_is_refused_is_named_as_in_python(bag, verb, words, options, start):
+    with pytest.raises(SettingError) as caught:
+        getattr(mbse, verb)(*(bag if word == 'BAG' else word for word in words), **options)
+    assert str(caught.value).startswith(start) and '--' not in str(caught.value)
+
+
 def test_a_mechanism_weighs_nothing(bag):
     for verb in (mbse.loads, mbse.check_data):
         with pytest.raises(SettingError, match="machine: got 'four_bar', expected a machine: this file has no cyl"):

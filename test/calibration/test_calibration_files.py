@@ -167,7 +167,8 @@ def test_sections_are_replaced():
                                         ('bodies.boom.mass=lots', 'KEY=DEVIATION'),
                                         ('base.roll=0 deg', 'a deviation above 0, KEY=DEVIATION, of base.roll$'),
                                         ('bodies.boom.mass=3 m', 'KEY=DEVIATION'), ('gravity', 'that of the place'),
-                                        ('gravity[2]=0.1', 'that of the place'), ('payload.mass', '--payload BAG=KG')])
+                                        ('gravity[2]=0.1', 'that of the place'),
+                                        ('payload.mass', 'as payloads: BAG=KG')])
 def test_wrong_keys(free, text):
     with pytest.raises(SettingError, match=text):
         freed(known_machines()['patu655_lift'].read_text(), 'file', [free])

@@ -163,7 +163,7 @@ def test_refused(words, text, tmp_path):
 
 def test_options_of_the_estimator_are_refused_elsewhere(tmp_path):
     for words in (['--single'], ['--rate', '200'], ['--set', 'observer.gate=1']):
-        assert 'it is for --estimator' in refused('export-c', 'four_bar', *words, '-o', tmp_path / 'c')
+        assert 'it is for an estimator' in refused('export-c', 'four_bar', *words, '-o', tmp_path / 'c')
 
 
 def test_a_load_that_hangs_is_refused(tmp_path):

@@ -25,7 +25,7 @@ from ..checks.channel_series import series_of
 from ..checks.findings import machine_findings
 from ..log_samples import LogSamples
 
-OPTION = '--payload'
+OPTION = 'payloads'
 FORMAT = 'BAG=KG, BAG=KG+-DEVIATION or BAG=unknown'
 KNOWN_TO = 0.005        # of a load, as standard deviation, where nothing else is said
 

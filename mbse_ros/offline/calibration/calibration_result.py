@@ -150,7 +150,7 @@ class Calibration:
     def cross_validation(self) -> tuple[LeftOut, ...]:
         """Each bag by the numbers that the others give; raises SettingError for fewer than two bags."""
         if len(self.fit.logs) < 2:
-            raise SettingError('--cross-validate', len(self.fit.logs), 'two bags or more')
+            raise SettingError('bags', len(self.fit.logs), 'two bags or more')
         found = []
         for place, log in enumerate(self.fit.logs):
             own, u = left_out(self.problem.balance, self.fit, place)
