@@ -145,14 +145,14 @@ def first_time(log: Log, found: LinkageLog) -> float:
 
 def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
     """Estimates of a ``LinkageLog`` as arrays; ``first``: time of the first one, s."""
-    stage, column = found.stage, found.column
-    stamps = column('stamp_ns')
+    column = found.column
+    stamps, has = column('stamp_ns'), found.sampled
     last = found.estimates[-1]
     stddev = np.sqrt(np.maximum(np.diagonal(column('covariance'), axis1=1, axis2=2), 0.0))
     return MotionEstimate(
         found.model, last.estimator, first + (stamps - stamps[0]) * 1e-9, last.names, column('mean'), stddev,
-        column('q'), column('qd'), column('qdd'), last.force_names, column('force'), stage.channels,
-        column('innovation'), column('innovation_stddev'), column('used'), found.truth,
+        column('q'), column('qd'), column('qdd'), last.force_names, column('force'), found.used,
+        column('innovation')[:, has], column('innovation_stddev')[:, has], column('used')[:, has], found.truth,
         tuple(e.status.name.lower() for e in found.estimates), found.warnings, found)
 
 

@@ -49,10 +49,14 @@ class LinkageLog:
         return self.stage.step_ns * 1e-9
 
     @property
-    def used(self) -> list[str]:
-        """Channels of the filter that had a sample."""
-        there = (self.column('measured') != Measured.MISSING).any(axis=0)
-        return [name for name, has in zip(self.stage.channels, there) if has]
+    def sampled(self) -> np.ndarray:
+        """Which channels (s,) of the filter had a sample."""
+        return np.asarray((self.column('measured') != Measured.MISSING).any(axis=0))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(name for name, has in zip(self.stage.channels, self.sampled) if has)
 
     @property
     def log_seconds(self) -> float:

@@ -108,6 +108,9 @@ def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     assert list(found.names) == theirs['names'] and found.estimator == 'errorEKF_EJ' and found.warnings == ()
     np.testing.assert_allclose(found.true_q, run.q[5::5], atol=1e-12)
     np.testing.assert_array_equal(found.truth['theta'], found.true_q[:, run.names.index('theta')])
+    every = mbse.estimate(bag, 'four_bar')      # whose other sensors have no samples
+    assert every.channels == found.channels and every.to_json()['channels'] == list(every.channels)
+    np.testing.assert_array_equal(every.innovation, mbse.estimate(bag, 'four_bar', sensors=SENSORS).innovation)
     assert mbse.estimate(run.samples, 'four_bar').truth is None
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
 

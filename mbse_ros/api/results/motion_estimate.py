@@ -46,7 +46,8 @@ class MotionEstimate(Result):
 
     ``mean``, ``stddev`` (k, l) of the entries ``names`` (l,) of the filter's state, such as ``position/theta``;
     ``q``, ``qd``, ``qdd`` (k, n) of all coordinates of ``model``; ``force`` (k, f) along ``force_names``, what the
-    model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, NaN where missing; ``used`` (k, s).
+    model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, of a log those with samples, NaN
+    where missing; ``used`` (k, s).
     ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
     none; ``warnings``: what was odd; ``log``: of ``estimate`` and ``smooth`` all that was kept.
     """
