@@ -25,9 +25,10 @@ def check_data(bag: str | Path, machine: Loadable | None = None, *, valve: str |
     """
     from ..offline.checks.check_bag import check_bag  # here, as it takes its time to import
     maps = loaded_sources(sources)
-    name = recorded_name([bag], namespace) if machine is None else machine
+    name, assumed = recorded_name([bag], namespace) if machine is None else (machine, ())
     item = loaded(name, valve)
     if not isinstance(item, Machine):
         raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
     named = str(name) if isinstance(name, (str, Path)) else item.name
-    return replace(check_bag(Path(bag), item, namespace, maps), bag=str(bag), machine=named)
+    found = check_bag(Path(bag), item, namespace, maps)
+    return replace(found, bag=str(bag), machine=named, notes=(*assumed, *found.notes))

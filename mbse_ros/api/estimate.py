@@ -49,10 +49,11 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     sensors have begun. Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be
     estimated.
     """
-    item, found = recorded([log], machine, mechanism, valve, namespace, backend), words(tuning or {})
+    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
+    found = words(tuning or {})
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
-        return of_machine(log, item, found, namespace, backend, sources, every, output, full)
+        return of_machine(log, item, found, namespace, backend, sources, every, output, full, assumed)
     refuse_options('a machine', {'every': every or None})
     found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]
     return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output, sources)
@@ -60,8 +61,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
 
 def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,
                sources: str | Path | None = None, every: float = 0.0, output: str | Path | None = None,
-               full: bool = True) -> MachineEstimate:
-    """Of a machine."""
+               full: bool = True, assumed: tuple[str, ...] = ()) -> MachineEstimate:
+    """Of a machine; ``assumed``: that it is this one, a warning."""
     from ..bags.writer import written_outputs
     from ..offline.bag import (  # here, as they take their time to import
         KINDS,
@@ -74,7 +75,8 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
         maps = loaded_sources(sources)
         with written_outputs(machine, None if output is None else Path(output)) as take:
             found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every=every)
-        return MachineEstimate(found.track.elapsed, replace(found, facts={'Bag': str(log), **facts}))
+        return MachineEstimate(found.track.elapsed, replace(found, facts={'Bag': str(log), **facts},
+                                                            warnings=(*assumed, *found.warnings)))
     refuse_options('a bag', {'sources': sources, 'output': output})
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])

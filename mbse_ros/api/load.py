@@ -67,19 +67,25 @@ def named(item: Loadable) -> str:
 
 
 def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadable | None = None,
-             valve: str | None = None, namespace: str | None = None, backend: str = 'auto') -> Model | Machine:
-    """What logs are of: the ``mechanism``, if one is given, else the ``machine``, else the one that the bags name.
+             valve: str | None = None, namespace: str | None = None, backend: str = 'auto'
+             ) -> tuple[Model | Machine, tuple[str, ...]]:
+    """What logs are of: the ``mechanism``, if one is given, else the ``machine``, else the one that the bags name; and
+    warnings where they name none.
 
     Raises BagError, see ``recorded_machine``, DescriptionError, SettingError.
     """
     if mechanism is not None:
         refuse_options('a machine', {'machine': machine, 'valve': valve})
-        return model_of(mechanism, backend)
-    return loaded(recorded_name(bags, namespace) if machine is None else machine, valve)
+        return model_of(mechanism, backend), ()
+    if machine is not None:
+        return loaded(machine, valve), ()
+    name, assumed = recorded_name(bags, namespace)
+    return loaded(name, valve), assumed
 
 
-def recorded_name(bags: Sequence[object], namespace: str | None = None) -> str:
-    """Name of the machine that the bags name, see ``recorded_machine``; raises BagError, SettingError for arrays."""
+def recorded_name(bags: Sequence[object], namespace: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """Name of the machine that the bags name, and warnings, see ``recorded_machine``; raises BagError, SettingError for
+    arrays."""
     from ..offline.bag import recorded_machine  # here, as it takes its time to import
     paths = [item for item in bags if isinstance(item, (str, Path))]
     if len(paths) < len(bags):

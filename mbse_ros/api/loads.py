@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,9 +139,10 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
         if len(truck) > len(some):
             raise SettingError('truck', truck[len(some)], f'one for each of the {len(some)} bags at most')
         settings = parse_tuning(words(tuning or {}), KINDS)
-        item = recorded(some, machine, valve=valve, namespace=namespace)
+        item, assumed = recorded(some, machine, valve=valve, namespace=namespace)
         if not isinstance(item, Machine):
             raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
         found = weigh_bags(some, item, settings, scale_of(item, scale or ''), attachment or '', truck, namespace,
                            backend, loaded_sources(sources), every)
+        found = replace(found, warnings=(*assumed, *found.warnings))
     return Loads(found, None if known is None else compare(compared(known, found)), len(some) > 1)

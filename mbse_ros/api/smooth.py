@@ -95,7 +95,8 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     """
     if lag is not None and not (math.isfinite(lag) and lag > 0):
         raise SettingError('lag', lag, 'a positive number, s')
-    item, found = recorded([log], machine, mechanism, valve, namespace, backend), words(tuning or {})
+    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
+    found = words(tuning or {})
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'sensors': sensors, 'step': step})
         from ..graph.machines.machine_graph import MachineGraphSettings
@@ -103,7 +104,7 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
         from ..offline.smooth_machine import smooth_estimate
         settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
-                               sources)
+                               sources, assumed=assumed)
         return SmoothedMachine(of_filter.t, smooth_estimate(of_filter.estimate, lag, settings), of_filter)
     from ..offline.linkage import linkage_settings
     from ..offline.smooth_linkage import check_filter, smooth_linkage_log

@@ -56,14 +56,15 @@ def fleet(
         _check_pyarrow()
     parse_tuning(set_ or [], KINDS, '--set')
     folders = _folders(bags)
-    described = load_machine(machine or recorded_name(folders, namespace), valve)
+    name, assumed = recorded_name(folders, namespace) if machine is None else (machine, ())
+    described = load_machine(name, valve)
     text = Path(described.description.file).read_text(encoding='utf-8')
     known_sources = loaded_sources(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
                   namespace, every, file=described.description.file) for bag in folders]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about) as warnings:
-        for line in warnings:
+        for line in (*assumed, *warnings):
             typer.echo(f'warning: {line}', err=True)
         before = [done for done in map(known, tasks) if done is not None]
         there = {done.bag for done in before}

@@ -175,13 +175,14 @@ def frame_of(source: Bag, namespace: str, topics: TopicMap) -> str:
     return ''
 
 
-def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = None) -> str:
-    """Name of the machine that bags of this package were recorded on; ``DEFAULT`` where no sample names one. A bag that
-    cannot be read names none: who reads it says so.
+def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """Name of the machine that bags of this package were recorded on, and a warning for each where no sample names one:
+    it is read as of ``DEFAULT``. A bag that cannot be read names none: who reads it says so.
 
     Raises BagError for one that is not in ``config/machines``, whose file only the caller knows, and for several.
     """
     names: dict[str, str] = {}
+    assumed: list[str] = []
     for bag in bags:
         topics = TopicMap(namespace=namespace)
         try:
@@ -194,7 +195,10 @@ def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = N
                            f'config/machines: name its file with --machine; {DEFAULT} is the default only where no '
                            'machine is named')
         names.setdefault(frame or DEFAULT, str(source.path))
+        if not frame:
+            assumed.append(f'{source.path}: no sample names the machine (frame_id), and none was named: read as a bag '
+                           f'of {DEFAULT}')
     if len(names) > 1:
         raise BagError(list(names.values())[1], 'bags of several machines: ' + ', '.join(
             f'{path} of {name}' for name, path in names.items()) + '; name one with --machine')
-    return next(iter(names), DEFAULT)
+    return next(iter(names), DEFAULT), tuple(assumed)

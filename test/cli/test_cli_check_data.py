@@ -90,10 +90,15 @@ def test_the_machine_that_a_bag_names(tmp_path):
                 assert "recorded on 'mine'" in line and '--machine' in line and 'patu655_lift' in line
             else:
                 assert found in mbse(command, tmp_path / f'{frame}.bag').out
+    for command in ('check-data', 'estimate', 'loads'):     # which was assumed is said, and not where it was named
+        for words in (), ('--machine', 'patu655_lift'):
+            said = mbse(command, tmp_path / '.bag', *words).err
+            assert (f'{tmp_path}/.bag: no sample names the machine' in said) is (not words), said
     assert 'bags of several machines' in refused('loads', tmp_path / '.bag', tmp_path / 'patu655.bag')
     damaged = tmp_path / 'damaged.mcap'
     damaged.write_bytes(b'nothing that is a bag')
-    assert recorded_machine([damaged, tmp_path / 'patu655.bag']) == 'patu655'      # it stops no other bag of a fleet
+    assert recorded_machine([damaged, tmp_path / 'patu655.bag']) == (
+        'patu655', ())      # it stops no other bag of a fleet
     assert 'damaged.mcap' in refused('check-data', damaged)
 
 
