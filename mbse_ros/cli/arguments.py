@@ -144,7 +144,7 @@ class Answer(Protocol):
         """Printed then, a line each."""
 
     def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What is written."""
+        """What is written: plain, see ``report.files``."""
 
 
 def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: Callable[[], object] | None = None,
@@ -152,12 +152,13 @@ def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: 
     """Warnings of a result, those of the compiled functions too; files, by ``write`` those that are not JSON; and last
     the answer, ``wrote`` before it."""
     from ..compiled.compiler import remarks  # here, as it takes its time to import
-    from ..report.files import write_json
+    from ..report.files import write_plain
     for warning in (*found.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
     if write is not None:
         write()
-    write_json(json_file, found.to_json(full), None if full else 2)
+    if json_file is not None:
+        write_plain(json_file, found.to_json(full), None if full else 2)
     show_tables(found.tables())
     if lines := found.summary():
         typer.echo(wrote + '\n'.join(lines))

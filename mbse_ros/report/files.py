@@ -8,6 +8,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -52,12 +53,19 @@ def _check_writable(folder: Path, option: str, path: Path) -> None:
 def write_json(path: Path | None, value: Any, indent: int | None = 2) -> None:
     """Write a value as ``plain`` gives it, if there is a path; its folder is made. Raises OSError."""
     if path is not None:
-        write_whole(path, json.dumps(plain(value), indent=indent, allow_nan=False) + '\n')
+        write_plain(path, plain(value), indent)
+
+
+def write_plain(path: Path, value: Any, indent: int | None = 2) -> None:
+    """The same of what is plain already. Raises OSError, ValueError for what is not finite."""
+    write_whole(path, json.dumps(value, indent=indent, allow_nan=False) + '\n')
 
 
 def plain(value: Any) -> Any:
-    """What JSON has a word for: arrays and tuples become lists, numbers of NumPy those of Python, what is not finite
-    None."""
+    """What JSON has a word for: arrays and tuples become lists, numbers of NumPy those of Python, a status its word in
+    small letters, what is not finite None."""
+    if isinstance(value, IntEnum):
+        return value.name.lower()
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import IntEnum
 from typing import Any
 
+from ...report.files import plain
 from ...scale.book import Book, Tally
 from ...scale.live import Live
 from ...scale.record import LOAD, Record
@@ -19,7 +18,7 @@ LAST_LOADS = 20
 
 def text_of(values: Mapping[str, Any]) -> str:
     """JSON; what is not known is null."""
-    return json.dumps(_plain(values), allow_nan=False, separators=(',', ':'))
+    return json.dumps(plain(values), allow_nan=False, separators=(',', ':'))
 
 
 def live_values(live: Live, trouble: str) -> dict[str, Any]:
@@ -45,13 +44,3 @@ def totals_values(book: Book, stamp_ns: int) -> dict[str, Any]:
             'last_loads': [{'load': book.places[record.number], **{key: record_values(record)[key] for key in (
                 'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts', 'trusted')}}
                 for record in reversed(last)]}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, IntEnum):
-        return value.name.lower()
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

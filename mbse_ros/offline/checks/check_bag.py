@@ -59,10 +59,12 @@ class Checked:
 
     def to_json(self, full: bool = False) -> dict[str, Any]:
         """The same."""
-        return {'bag': self.bag, 'machine': self.machine, 'samples': self.samples, 'seconds': self.seconds,
-                'findings': [{'kind': item.kind, 'channels': list(item.channels), 'seen': item.seen,
-                              'remedy': item.remedy} for item in self.findings],
-                'unchecked': list(self.unchecked), 'notes': list(self.notes)}
+        from ...report.files import plain  # here, as it takes its time to import
+        found: dict[str, Any] = plain({
+            'bag': self.bag, 'machine': self.machine, 'samples': self.samples, 'seconds': self.seconds,
+            'findings': [{'kind': item.kind, 'channels': item.channels, 'seen': item.seen, 'remedy': item.remedy}
+                         for item in self.findings], 'unchecked': self.unchecked, 'notes': self.notes})
+        return found
 
 
 def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
