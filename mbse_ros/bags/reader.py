@@ -18,6 +18,8 @@ from .channel_samples import Refuse, Sample, TopicReader, topic_readers
 from .sensor_topics import JOINTS
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
+SILENT = 'no sample in the bag'
+
 
 class SampleReader:
     """Samples of channels (of ``channels.SENSORS``) and commands (command/...) in the order of the bag, with what was
@@ -60,9 +62,12 @@ class SampleReader:
         lines = self.bag.warnings + [f'{topic}: no channel of the machine, not read' for topic in self._ignored]
         for first, count in self._refused.values():
             lines.append(f'{first}' + (f' (and {count - 1} more)' if count > 1 else ''))
-        if self._finished:
-            lines += [f'{channel}: no sample in the bag' for channel, count in self._counts.items() if not count]
-        return lines
+        return lines + self.silence()
+
+    def silence(self) -> list[str]:
+        """A line for each channel without a sample, at the end of an iteration."""
+        counts = self._counts if self._finished else {}
+        return [f'{channel}: {SILENT}' for channel, count in counts.items() if not count]
 
     @property
     def channels(self) -> tuple[str, ...]:

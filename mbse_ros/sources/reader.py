@@ -15,7 +15,7 @@ from typing import Any
 from ..bags.bag import Bag, RawMessage, decode, open_bag
 from ..bags.channel_samples import Refuse, Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
-from ..bags.reader import SampleReader
+from ..bags.reader import SILENT, SampleReader
 from ..bags.topics import TopicMap, one_namespace
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError, StampError
@@ -206,19 +206,20 @@ class SourceReader:
     @property
     def warnings(self) -> list[str]:
         """What was damaged, left out, silent or at another rate than expected, one line each."""
-        lines = [*self.bag.warnings, *self._notes, *self._refused_lines()]
-        read = {source.channel for samples in self._mechanism.values() for source in samples.sources}
-        unread: dict[str, list[str]] = {}
-        for name in self._absent.keys() - read:
-            unread.setdefault(self._absent[name], []).append(name)
-        for text, names in sorted(unread.items()):
-            there = '' if all(name.startswith('input/') for name in names) else f'; there are {listed(self.bag.topics)}'
-            lines.append(f'{", ".join(sorted(names))}: {text}{there}')
-        if self._finished:
-            lines += [f'{name}: no sample in the bag{self._instead(name)}' for name in self._channels
-                      if not self._counts[name] and (name in read or name not in self._absent)]
-            lines += self._rates.lines()
-        return lines
+        return [*self.bag.warnings, *self._notes, *self._refused_lines(), *self.silence(),
+                *(self._rates.lines() if self._finished else [])]
+
+    def silence(self) -> list[str]:
+        """Of channels without a sample a line each, or for several with the same reason; before the end of an iteration
+        of those that are on no topic of the bag."""
+        there = {source.channel for samples in self._mechanism.values() for source in samples.sources}
+        groups: dict[str, list[str]] = {}
+        for name in self._channels:
+            unread = name in self._absent and name not in there
+            if unread or self._finished and not self._counts[name]:
+                topics = f'; there are {listed(self.bag.topics)}' * (unread and not name.startswith('input/'))
+                groups.setdefault(self._instead(name) + topics, []).append(name)
+        return [f'{", ".join(names)}: {SILENT}{why}' for why, names in groups.items()]
 
     def __iter__(self) -> Iterator[Sample]:
         for found in self.messages():

@@ -168,7 +168,7 @@ def test_a_sensor_without_a_topic_is_named_with_what_there_is(bags, crane, tmp_p
     folder, model, _ = bags
     line = refused('estimate', folder / 'theirs', '--mechanism', 'five_bar')
     assert line.startswith(f'{folder}/theirs: ') and 'encoder_1, encoder_2' in line
-    assert 'the bag has no /sensors/joint_states and no /sensors/position' in line
+    assert 'encoder_2: no sample in the bag; the bag has no /sensors/joint_states and no /sensors/position' in line
     assert '/plc/angles (sensor_msgs/msg/JointState)' in line
     done = mbse('estimate', folder / 'ours', '--mechanism', 'four_bar', '--sensors', 'encoder,coupler_gyro',
                 '--backend', 'vm')

@@ -85,7 +85,8 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
                          'look at its cable and its driver') for name in machine.channels if name in samples.names
                  and (share := float(np.isnan(samples[name].values).mean())) >= EMPTY]
     verdict = judged(samples, machine, reader.ages)
-    notes = (*(line for line in reader.warnings if not line.endswith('no sample in the bag')), *verdict.notes)
+    silence = reader.silence()       # a finding
+    notes = (*(line for line in reader.warnings if line not in silence), *verdict.notes)
     if reader.ages.set_ahead:
         findings.append(Finding('jump', samples.names, f'stamps leap by {reader.ages.set_ahead:.1f} s between messages '
                                 'that were recorded one after the other', 'keep the clock from being set while it '
