@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import SettingError
+from ..errors import BagError, SettingError
 from .arguments import Sources, Valve, refuse_options
 
 if TYPE_CHECKING:
+    from ..bags.channel_samples import Sample
     from ..bags.table import ImportedTable
 
 
@@ -53,13 +56,41 @@ def _import_table(table: Path, map_file: Path, output: Path, storage: str) -> No
         typer.echo(f'warning: {channel}: {count} {cells} of {found.rows} without a value', err=True)
 
 
-def _import_bag(bag: Path, machine: str, valve: str | None, sources: str | None, namespace: str | None, output: Path,
+def _import_bag(bag: Path, name: str, valve: str | None, sources: str | None, namespace: str | None, output: Path,
                 storage: str) -> None:
-    """The samples of a machine's channels, as the map finds them."""
+    """The samples of a machine's channels, as the map finds them, in the order of the bag. Raises DescriptionError and
+    BagError as ``sample_reader``, and BagError where nothing is found or written."""
     from ..api.load import loaded_sources
+    from ..bags.writer import BagWriter
     from ..machine import load_machine
-    from ..sources.import_bag import import_bag
-    found = import_bag(bag, load_machine(machine, valve), output, loaded_sources(sources), namespace, storage)
-    for warning in found.warnings:
+    from ..sources.reader import sample_reader
+    machine = load_machine(name, valve)
+    reader = sample_reader(bag, machine, namespace, loaded_sources(sources))
+    samples = list(reader)
+    if not samples:
+        raise BagError(str(bag), '; '.join(['has no sample of ' + machine.name, *reader.warnings]))
+    with BagWriter(output, storage, frame=machine.name) as writer:
+        for stamp, values in _instants(samples):
+            commands = {channel: value for channel, value in values.items() if channel.startswith('command/')}
+            writer.write_samples(stamp, {channel: value for channel, value in values.items()
+                                         if channel not in commands}, commands)
+    for warning in reader.warnings:
         typer.echo(f'warning: {warning}', err=True)
-    typer.echo(f'wrote {output}: {found.samples} samples over {found.seconds:.1f} s of ' + ', '.join(found.channels))
+    stamps = [sample.stamp_ns for sample in samples]
+    typer.echo(f'wrote {output}: {len(samples)} samples over {(max(stamps) - min(stamps)) * 1e-9:.1f} s of '
+               + ', '.join(dict.fromkeys(sample.channel for sample in samples)))
+
+
+def _instants(samples: Iterable[Sample]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Stamps, ns, and values of samples with one stamp that follow each other, none of a channel twice."""
+    for stamp, together in groupby(samples, key=lambda sample: sample.stamp_ns):
+        left = list(together)
+        while left:
+            values, later = dict[str, float](), []
+            for sample in left:
+                if sample.channel in values:
+                    later.append(sample)
+                else:
+                    values[sample.channel] = sample.value
+            yield stamp, values
+            left = later
