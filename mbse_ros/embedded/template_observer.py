@@ -57,7 +57,7 @@ static int look(estimator *e, const real *from, const real *command) {
   return worst;
 }
 
-/* The tick of the observer, samples beyond the gate left out: then the start counts as a jolt, unless without them the
+/* The tick of the observer, samples beyond the gate left out: then the start counts as a shock, unless without them the
    machine was quiet. */
 static void correct(estimator *e, const real *command) {
   int far = look(e, e->x, command), j, any = 0;

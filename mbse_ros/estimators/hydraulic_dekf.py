@@ -113,7 +113,7 @@ class HydraulicFilter(DiscreteFilter):
 
     def opened(self, x: np.ndarray, settings: ObserverSettings) -> np.ndarray:
         """A state with speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a
-        jolting start."""
+        start in motion."""
         spread, x, P = spreads(self.machine, settings), x.copy(), self.state.indices['P']
         for i, name in enumerate(self.model.names):
             kind = name.partition('/')[0]

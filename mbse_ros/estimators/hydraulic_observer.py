@@ -37,9 +37,9 @@ from .weighing import PAUSES, frictions
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
 GATED_AT_ONCE = 256         # steps between two looks at the gate, which may have to be run again
-JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
-JOLT = 1e8          # times what the force balance does not know, in a jolt
-LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
+MASS_AFTER_SHOCK = 1e3      # factor on the random walk of the mass after a shock
+SHOCK = 1e8         # times what the force balance does not know, in a shock
+LIVELIEST = 100.0   # times the largest activity: a shock, in the first step after the sample before
 
 
 class HydraulicObserver:
@@ -261,7 +261,7 @@ class HydraulicObserver:
                     self.running.state = start
                 y, beyond = self._rerun(u[begin:stop])
                 self._outside.calm(stop - begin, False, self._prepared)
-                if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._prepared):
+                if self.model.weighs and self._outside.shock(there[row], [k for _, k in beyond], self._prepared):
                     self.running.state = self.filter.opened(self.running.state, self.settings)
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)
@@ -286,8 +286,8 @@ class HydraulicObserver:
     def _rerun(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those rejected.
 
-        They run as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
-        rejected, until none is. A jolt may come from a force that the balance does not know, as of a load that drops:
+        They run as if there had been a shock, which all sensors see: then the farthest sample beyond the gate is
+        rejected, until none is. A shock may come from a force that the balance does not know, as of a load that drops:
         so they run without the balance, except for pressures that contradict it alone and for the first time. If
         without those rejected the machine is quiet, it was.
         """
@@ -298,7 +298,7 @@ class HydraulicObserver:
             if self._outside.possible([channel for _, channel in refused]):
                 refused, left = {}, u
             lively = lively.copy()
-            lively[self._mass_activity] = max(lively[self._mass_activity], JOLTED_MASS)
+            lively[self._mass_activity] = max(lively[self._mass_activity], MASS_AFTER_SHOCK)
             self._use_balance(False)
             y, more, left = self._reject(lively, left)
             self._use_balance(not self._outside.acts)
@@ -320,7 +320,7 @@ class HydraulicObserver:
         return y, refused, left
 
     def _use_balance(self, used: bool) -> None:
-        factor = JOLT if not used else 1.0 if self._open is None else np.where(self._open, 1.0, JOLT)
+        factor = SHOCK if not used else 1.0 if self._open is None else np.where(self._open, 1.0, SHOCK)
         self.running.tuning[self._balance] = self._force_psd * factor
 
     def _gate(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:

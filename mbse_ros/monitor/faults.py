@@ -168,7 +168,7 @@ KINDS = {
         'outside force: the tool or the load touches something',
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
         '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
-        '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s; of a mass '
+        '{estimators.outside_force.SHOCKS} shocks within {estimators.outside_force.LATE} s; of a mass '
         'also: windows of {monitor.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
         'exchanged, after {monitor.exchanged.FREE} s that a load explains, for {monitor.exchanged.LONGEST} s at most',
         (_STATE, _MASS), True),

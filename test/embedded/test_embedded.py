@@ -64,7 +64,7 @@ def compared(exported, of, samples, commands):
 def test_a_cycle_with_faults_is_that_of_python(folder, cycle):
     samples, commands = (part[:1700].copy() for part in cycle)
     samples[900, 1] = np.nan
-    samples[950:952, 1] += 2e6              # a spike that a jolt explains
+    samples[950:952, 1] += 2e6              # a spike that a shock explains
     samples[1000:1030, 2] += 2e6 * np.minimum(np.arange(1, 31) / 4, 1.0)       # rejected for long, and no step, ...
     samples[1027:1030, 2] -= 2e6 * np.arange(1, 4) / 4      # ... which the C does not look for
     samples[1100:1103, 0] -= 0.1            # jumps, and back

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activity of the observer, samples that count once, and the gate that separates a jolt from a wrong sample."""
+"""Activity of the observer, samples that count once, and the gate that separates a shock from a wrong sample."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_activity_falls_at_rest_and_rises_where_the_filter_lags() -> None:
 
 def test_activity_keeps_its_range() -> None:
     fixed, some = started(kinematic(activity_range=1.0)), started(kinematic(activity_range=2.0))
-    jolt = noisy(340)
-    jolt[300:, 0] += 0.5 * 1.0 * (np.arange(40) * 0.01) ** 2      # 1 m/s2
-    run(fixed, jolt)
+    shock = noisy(340)
+    shock[300:, 0] += 0.5 * 1.0 * (np.arange(40) * 0.01) ** 2      # 1 m/s2
+    run(fixed, shock)
     assert activity(fixed) == 1.0
     found = []
-    for row in jolt:
+    for row in shock:
         run(some, row[None, :])
         found.append(activity(some))
     assert min(found) == pytest.approx(0.5) and max(found[300:]) == pytest.approx(2.0)
@@ -94,7 +94,7 @@ def test_one_wrong_sample_is_rejected_and_forgotten(channel: int, error: float) 
     assert (np.abs(results[-1].mean[-1] - right[-1].mean[-1]) < deviation)[[0, 1, 3, 4]].all()
 
 
-def test_a_jolt_is_no_wrong_sample() -> None:
+def test_a_shock_is_no_wrong_sample() -> None:
     """A machine at rest that moves off within a sample: a ramp of 0.3 m/s."""
     samples = noisy(330)
     samples[300:, 0] += 0.3 * 0.01 * np.arange(1, 31)

@@ -280,7 +280,7 @@ def test_another_step_is_as_exact(dt: float) -> None:
 
 @pytest.fixture(scope='module')
 def two() -> Iterator[HydraulicObserver]:
-    yield HydraulicObserver(two_cylinders(), kinematic(gate=1.0), 'vm')     # a jolt is one of the whole machine
+    yield HydraulicObserver(two_cylinders(), kinematic(gate=1.0), 'vm')     # a shock is one of the whole machine
 
 
 def test_general_dimensions(two: HydraulicObserver) -> None:

@@ -32,7 +32,7 @@ def force() -> OutsideForce:
 
 def test_positions_refused_in_a_row_are_a_force() -> None:
     it = force()
-    assert [it.jolt(BOTH, [POSITION], DT) for _ in range(3)] == [False, False, True]
+    assert [it.shock(BOTH, [POSITION], DT) for _ in range(3)] == [False, False, True]
     assert it.acts and it.steps == 300
     it.calm(it.steps - 1, True, DT)
     assert it.acts
@@ -46,11 +46,11 @@ def test_what_is_not_in_a_row_is_none(between: str) -> None:
     it = force()
     for _ in range(2 * STREAK):
         if between == 'pressure':
-            assert not it.jolt(BOTH, [PRESSURE], DT)
+            assert not it.shock(BOTH, [PRESSURE], DT)
         else:
-            assert not it.jolt(BOTH, [POSITION], DT)
+            assert not it.shock(BOTH, [POSITION], DT)
             if between == 'accepted':
-                it.jolt(BOTH, [], DT)
+                it.shock(BOTH, [], DT)
         it.calm(1000, True, DT)
     assert not it.acts
 
@@ -59,15 +59,15 @@ def test_a_sample_that_is_missing_breaks_no_row() -> None:
     it = force()
     found = []
     for _ in range(STREAK):
-        found.append(it.jolt(BOTH, [POSITION], DT))
-        it.jolt(np.array([False, True]), [], DT)
+        found.append(it.shock(BOTH, [POSITION], DT))
+        it.shock(np.array([False, True]), [], DT)
     assert found[-1]
 
 
-def test_many_jolts_at_once_are_a_force() -> None:
+def test_many_shocks_at_once_are_a_force() -> None:
     fast, slow = force(), force()
     for _ in range(7):
-        assert not fast.jolt(BOTH, [], DT) and not slow.jolt(BOTH, [], DT) and not slow.acts
+        assert not fast.shock(BOTH, [], DT) and not slow.shock(BOTH, [], DT) and not slow.acts
         fast.calm(10, True, DT)
         slow.calm(500, True, DT)
     assert fast.acts and not slow.acts
@@ -75,12 +75,12 @@ def test_many_jolts_at_once_are_a_force() -> None:
     assert not fast.acts
 
 
-def test_a_pressure_alone_is_no_force_but_soon_after_a_jolt() -> None:
+def test_a_pressure_alone_is_no_force_but_soon_after_a_shock() -> None:
     it = force()
     assert it.possible([POSITION]) and not it.possible([PRESSURE])
-    it.jolt(BOTH, [], DT)
+    it.shock(BOTH, [], DT)
     assert it.possible([PRESSURE])
-    it.calm(400, True, DT)      # 0.4 s: two of the times in which a jolt fades
+    it.calm(400, True, DT)      # 0.4 s: two of the times in which a shock fades
     assert not it.possible([PRESSURE])
 
 

@@ -65,7 +65,7 @@ def test_a_jump_beyond_the_gate_is_rejected(stage: ObserverStage) -> None:
     20 mm no piston moves."""
     *_, near = run(stage, *[REST] * 30, REST + [2e-3, 0, 0])
     assert near.nis_dof == 3 and near.innovation[0] == pytest.approx(2e-3, rel=0.02)
-    *_, far = run(ObserverStage(crane()), *[REST] * 30, REST + [1.5e-2, 0, 0])       # more than a jolt does
+    *_, far = run(ObserverStage(crane()), *[REST] * 30, REST + [1.5e-2, 0, 0])       # more than a shock does
     assert far.innovation[0] == pytest.approx(1.5e-2, rel=0.02) and 'rejected: position/lift' in far.reason
     assert far.nis_dof == 2 and far.mean[-1, 0] == pytest.approx(REST[0], abs=1e-4)
     *_, jumped = run(ObserverStage(crane()), *[REST] * 30, REST + [2e-2, 0, 0])
