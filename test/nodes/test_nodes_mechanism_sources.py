@@ -98,7 +98,8 @@ def test_a_mechanism_reads_topics_of_others_live_as_offline(
     settings = LinkageSettings()
     found = estimate_linkage_bag(tmp_path / 'bag', model, settings, sensors.split(), step, backend='vm',
                                  sources=load_sources(path) if path else None)
-    assert found.samples == taken and all(line.startswith('input/torque: the bag has no') for line in found.warnings)
+    assert found.samples == taken and all(
+        line.startswith('input/torque: no sample in the bag') for line in found.warnings)
     if kind is LinkageNode:
         last = {to_ns(m.header.stamp): (list(m.mean), list(m.covariance)) for m in node.sinks['linkage_state'].messages}
         assert last == {e.stamp_ns: (e.mean.tolist(), e.covariance.ravel().tolist()) for e in found.estimates}
