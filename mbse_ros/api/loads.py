@@ -129,7 +129,8 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
         raise SettingError('bags', [str(bag) for bag in some], 'one bag or more, or the records of a live scale')
     for bag in some:
         if is_records(Path(bag)):
-            raise SettingError('bags', str(bag), 'folders of bags, not the records of a live scale (records)')
+            raise SettingError('bags', str(bag), 'folders of bags; this file has the records of a live scale: give it '
+                               f'as records (--records {bag})')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck or None,
                                 'tuning': tuning or None, 'valve': valve, 'sources': sources, 'namespace': namespace,
