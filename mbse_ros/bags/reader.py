@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a machine's channels out of a bag, whoever recorded it."""
+"""Samples of channels out of a bag, whoever recorded it: the one loop for all, and the package's own topics of a
+machine; those of a map and of a mechanism are in ``sources.reader``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -13,37 +13,47 @@ import numpy as np
 from ..errors import BagError, SampleError, StampError
 from ..monitor.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
-from .bulk.bulk_samples import BagSamples, Bulk, blocks
+from .bulk.bulk_samples import BagSamples, Bulk, Placed, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
 from .sensor_topics import JOINTS
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
 SILENT = 'no sample in the bag'
+MakeReaders = Callable[[Refuse], Mapping[str, TopicReader]]     # by full names of topics, for what they refuse
 
 
-class SampleReader:
-    """Samples of channels (of ``channels.SENSORS``) and commands (command/...) in the order of the bag, with what was
-    refused; may be iterated again.
+class BagReader:
+    """Samples of ``channels`` in the order of the bag, with what was refused; may be iterated again.
 
+    ``make_readers``: those of messages that differ in stamp and numbers alone, many of which are read at once.
     ``refused``: one SampleError of each kind (the first); ``warnings``: lines about the bag, the refused samples and
-    silent channels; ``ages`` on arrival; both complete at the end of an iteration; ``namespace`` read ('' or '/crane');
-    ``of``: the machine, for errors.
-    Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
-    several machines.
+    silent channels; ``ages`` on arrival; all complete at the end of an iteration; ``namespace`` read ('' or '/crane');
+    ``weighted``: samples have shares, which ``blocks`` does not give.
     """
 
-    def __init__(self, bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
-                 topics: TopicMap = TopicMap(), of: str = '') -> None:
-        self.bag, channels, commands = open_bag(bag), tuple(channels), tuple(commands)
-        self.namespace = topics.find_namespace(self.bag.topics, str(self.bag.path))
-        self._channels = tuple(dict.fromkeys((*channels, *commands)))
+    weighted = False
+
+    def __init__(self, bag: Bag, channels: Iterable[str], namespace: str, make_readers: MakeReaders,
+                 ageless: Set[str] = frozenset()) -> None:
+        self.bag, self.namespace, self._make_readers = bag, namespace, make_readers
+        self._channels = tuple(dict.fromkeys(channels))
         self._places = {name: place for place, name in enumerate(self._channels)}
-        self._make_readers = partial(self._assign, channels, commands, topics)
-        self._readers = self._make_readers(self._refuse)
-        self._check_topics(topics, of)
+        self._readers = make_readers(self._refuse)
         self._refused: dict[tuple[str, str], list[Any]] = {}
+        self._counts = dict.fromkeys(self._channels, 0)
+        self._aged = np.array([name not in ageless for name in self._channels], dtype=bool)
         self.ages = Ages()
         self._finished = False
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Channels and commands, in the order of their places in ``blocks``."""
+        return self._channels
+
+    @property
+    def topics(self) -> list[str]:
+        """Those that are read."""
+        return list(self._readers)
 
     @property
     def refused(self) -> list[SampleError]:
@@ -52,29 +62,24 @@ class SampleReader:
 
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:
-        """How many messages of a topic had a stamp that is not a time, and the first such stamp."""
+        """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
         return {first.channel: (count, str(first.value)) for first, count in self._refused.values()
                 if isinstance(first, StampError)}
 
     @property
     def warnings(self) -> list[str]:
         """What was damaged, refused or silent, one line each."""
-        lines = self.bag.warnings + [f'{topic}: no channel of the machine, not read' for topic in self._ignored]
-        for first, count in self._refused.values():
-            lines.append(f'{first}' + (f' (and {count - 1} more)' if count > 1 else ''))
-        return lines + self.silence()
+        return [*self.bag.warnings, *self._notes(), *self._refused_lines(), *self.silence()]
 
     def silence(self) -> list[str]:
         """A line for each channel without a sample, at the end of an iteration."""
-        counts = self._counts if self._finished else {}
-        return [f'{channel}: {SILENT}' for channel, count in counts.items() if not count]
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Channels and commands, in the order of their places in ``blocks``."""
-        return self._channels
+        return [f'{channel}: {SILENT}' for channel, count in self._counts.items() if self._finished and not count]
 
     def __iter__(self) -> Iterator[Sample]:
+        if self.weighted:
+            for samples in self.messages():
+                yield from samples
+            return
         names = self._channels
         for block in self.blocks():
             for place, stamp, value in zip(*(column.tolist() for column in block)):
@@ -82,44 +87,103 @@ class SampleReader:
 
     def blocks(self) -> Iterator[BagSamples]:
         """The same samples as arrays, many at a time, with bounded memory; may be called again."""
-        self._refused.clear()
-        self.ages.reset()
-        self._finished, counts = False, np.zeros(len(self._channels), dtype=np.int64)
+        self._begin()
         found: list[SampleError] = []
-        bulk = Bulk(self._make_readers(found.append), found, self._channels)
-        for file in self.bag.batches(tuple(self._readers)):
+        bulk = Bulk(self.topics, self._many(found.append), found, self._channels)
+        counts = np.zeros(len(self._channels), dtype=np.int64)
+        for file in self.bag.batches(tuple(self.topics)):
             for block, times in blocks(file, bulk, self._alone):
                 counts += np.bincount(block.channels, minlength=len(counts))
-                self.ages.take_block(self._channels, block.channels, block.stamps, times.astype(np.int64))
+                aged = slice(None) if self._aged.all() else self._aged[block.channels]
+                self.ages.take_block(self._channels, block.channels[aged], block.stamps[aged],
+                                     times[aged].astype(np.int64))
                 yield block
-        self._counts = dict(zip(self._channels, counts.tolist()))
-        self._finished = True
+        self._end(dict(zip(self._channels, counts.tolist())))
 
-    def _alone(self, raw: RawMessage) -> BagSamples:
+    def messages(self) -> Iterator[list[Sample]]:
+        """Samples of each message, one by one."""
+        self._begin()
+        counts = dict.fromkeys(self._channels, 0)
+        for raw in self.bag.messages(set(self.topics)):
+            samples = self._read(raw)
+            for sample in samples:
+                counts[sample.channel] += 1
+                if self._aged[self._places[sample.channel]]:
+                    self.ages.take(sample.channel, sample.stamp_ns, raw.stamp_ns)
+            yield samples
+        self._end(counts)
+
+    def instants(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """Stamps, ns, and the samples of each message by channel, in the order of the bag."""
+        for found in self.messages():
+            yield from by_stamp(found)
+
+    def _alone(self, raw: RawMessage) -> list[Placed]:
         """Samples of one message, the others of which are refused."""
+        places = self._places
+        return [(places[channel], stamp, value) for channel, stamp, value, _ in self._read(raw)]
+
+    def _read(self, raw: RawMessage) -> list[Sample]:
         try:
-            samples = self._readers[raw.topic].samples(raw.topic, decode(raw))
+            return self._samples(raw)
         except SampleError as error:
             self._refuse(error)
-            samples = []
-        return BagSamples(np.array([self._places[sample.channel] for sample in samples], dtype=np.int32),
-                          np.array([sample.stamp_ns for sample in samples], dtype=np.int64),
-                          np.array([sample.value for sample in samples], dtype=np.float64))
+            return []
+
+    def _samples(self, raw: RawMessage) -> list[Sample]:
+        """Samples of a message; raises SampleError where it cannot be decoded."""
+        return self._readers[raw.topic].samples(raw.topic, decode(raw))
+
+    def _many(self, refuse: Refuse) -> Mapping[str, TopicReader]:
+        """Of the topics whose messages are read many at once."""
+        return self._make_readers(refuse)
+
+    def _begin(self) -> None:
+        """An iteration begins: what the one before has found counts no longer."""
+        self._refused.clear()
+        self.ages.reset()
+        self._finished = False
+
+    def _end(self, counts: dict[str, int]) -> None:
+        """It has ended, with so many samples of each channel."""
+        self._counts, self._finished = counts, True
+
+    def _notes(self) -> Sequence[str]:
+        """Warnings that do not depend on the samples."""
+        return ()
 
     def _refuse(self, error: SampleError) -> None:
         kind = (error.channel, error.expected)
         self._refused.setdefault(kind, [error, 0])[1] += 1
 
-    # Topics
+    def _refused_lines(self) -> list[str]:
+        return [f'{first}' + (f' (and {count - 1} more)' if count > 1 else '')
+                for first, count in self._refused.values()]
 
-    def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap, refuse: Refuse
-                ) -> dict[str, TopicReader]:
-        """How to read each topic."""
-        try:
-            readers = topic_readers(channels, commands, topics, refuse)
-        except ValueError as error:
-            raise BagError(str(self.bag.path), str(error)) from error
-        return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
+
+class SampleReader(BagReader):
+    """The reader of a machine's channels (of ``channels.SENSORS``) and commands (command/...) on the package's topics.
+
+    ``of``: the machine, for errors. Raises BagError: a channel of unknown kind, nothing readable, none of the topics
+    there, a topic of another type, several machines.
+    """
+
+    def __init__(self, bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
+                 topics: TopicMap = TopicMap(), of: str = '') -> None:
+        bag, channels, commands = open_bag(bag), tuple(channels), tuple(commands)
+        space = topics.find_namespace(bag.topics, str(bag.path))
+
+        def make_readers(refuse: Refuse) -> dict[str, TopicReader]:
+            try:
+                readers = topic_readers(channels, commands, topics, refuse)
+            except ValueError as error:
+                raise BagError(str(bag.path), str(error)) from error
+            return {topics.absolute(name, space): reader for name, reader in readers.items()}
+        super().__init__(bag, (*channels, *commands), space, make_readers)
+        self._check_topics(topics, of)
+
+    def _notes(self) -> Sequence[str]:
+        return [f'{topic}: no channel of the machine, not read' for topic in self._ignored]
 
     def _check_topics(self, topics: TopicMap, of: str) -> None:
         """Refuse a bag without any of the topics or with one of another type.
@@ -137,6 +201,14 @@ class SampleReader:
         pressures, imus = (topics.absolute(name, self.namespace) + '/' for name in (topics.pressure, topics.imu))
         known = (pressures, imus) if any(topic.startswith(imus) for topic in self._readers) else (pressures,)
         self._ignored = sorted(topic for topic in kinds if topic.startswith(known) and topic not in self._readers)
+
+
+def by_stamp(samples: Iterable[Sample]) -> list[tuple[int, dict[str, float]]]:
+    """Samples of a message by their stamps and channels: delays of a map may tell them apart."""
+    found: dict[int, dict[str, float]] = {}
+    for sample in samples:
+        found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
+    return list(found.items())
 
 
 def held_instead(kinds: Mapping[str, str]) -> str:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..bags.channel_samples import Sample
-from ..bags.reader import SampleReader
+from ..bags.reader import BagReader
 from ..errors import SampleError
 from ..monitor.clocks import PAUSE_NS
-from ..sources.reader import SourceReader
 
 MANY = 4096     # single samples that become arrays at once
 SEVERAL = 3     # channels whose stamps were refused, from which on it is one cause
@@ -85,10 +84,8 @@ class LogSamples:
         return found
 
     @classmethod
-    def read(cls, reader: SampleReader | SourceReader) -> LogSamples:
+    def read(cls, reader: BagReader) -> LogSamples:
         """Of a bag."""
-        if not isinstance(reader, SampleReader):
-            return cls.of(reader)
         found = cls()
         for block in reader.blocks():
             found.add(reader.channels, *block)

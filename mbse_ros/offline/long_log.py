@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from ..bags.channel_samples import Sample
-from ..bags.reader import SampleReader
+from ..bags.reader import BagReader
 from ..bags.recorded_commands import RecordedCommands
 from ..errors import SampleError
 from ..machine import Machine
@@ -38,7 +38,7 @@ FEW = 256           # samples at a time where a reader gives them one by one
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
-    ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused; without threads it
+    ``reader``: a BagReader, or single samples; ``keep`` gets all of them, and which are refused; without threads it
     may be exchanged. ``segment``, s: see ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT``
     steps, 0: threads; as many as there were, in the end. Without ``threads`` the caller's does all. ``commands`` of
     each step, as a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads``
@@ -98,13 +98,13 @@ class LongLog:
         yield [used.of(segment) for segment in waiting]
 
     def _completed(self) -> Generator[Sequence[Segment], None, None]:
-        if isinstance(self._reader, SampleReader):
+        if isinstance(self._reader, BagReader) and not self._reader.weighted:
             yield from self._segments_of_blocks(self._reader)
         else:
             yield from self._segments_one_by_one(self._reader)
         yield self.pipeline.last_segments()
 
-    def _segments_of_blocks(self, reader: SampleReader) -> Iterator[Sequence[Segment]]:
+    def _segments_of_blocks(self, reader: BagReader) -> Iterator[Sequence[Segment]]:
         names = reader.channels
         for block in reader.blocks():
             self._note(names, *block)

@@ -6,22 +6,19 @@ Which topics a map means: its namespace, and of several ways to a channel the fi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..bags.bag import Bag, RawMessage, decode, open_bag
 from ..bags.channel_samples import Refuse, Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
-from ..bags.reader import SILENT, SampleReader
+from ..bags.reader import SILENT, BagReader, SampleReader
 from ..bags.topics import TopicMap, one_namespace
 from ..dynamics.model import Model
-from ..errors import BagError, SampleError, StampError
+from ..errors import BagError, SampleError
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
-from ..monitor.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
 from .machine import for_machine, for_mechanism, left_over, own_sources, section_of, unused_variances
@@ -94,7 +91,7 @@ def listed(topics: Mapping[str, str]) -> str:
 
 
 def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None = None,
-                  sources: SourceMap | None = None) -> SampleReader | SourceReader:
+                  sources: SourceMap | None = None) -> BagReader:
     """Reader of a machine's channels and commands: by a map; without one by the section `sources` of the machine's
     file, where the bag has one of its topics; else by the package's own topics.
 
@@ -152,67 +149,64 @@ def _no_readers(_: Refuse) -> dict[str, TopicReader]:
     return {}
 
 
-class SourceReader:
-    """Samples in the order of the bag, with what was left out; may be iterated again. As bags.reader.SampleReader.
+class SourceReader(BagReader):
+    """The reader of a map (of ``for_machine``, ``for_mechanism``): messages of any type, each by itself.
 
-    What the map (of ``for_machine``, ``for_mechanism``) does not name is read from the package's own topics: by
-    ``readers``, made for what they refuse, or of ``own``. ``notes``: warnings of the map. Raises DescriptionError for a
-    topic, type, path or stamp that is wrong, with what the bag has; at the end of an iteration also for a name that no
-    message had.
+    What the map does not name is read from the package's own topics: by ``readers``, made for what they refuse, or of
+    ``own``. ``notes``: warnings of the map. Raises DescriptionError for a topic, type, path or stamp that is wrong,
+    with what the bag has; at the end of an iteration also for a name that no message had.
     """
 
     def __init__(self, bag: Bag, channels: Sequence[str], sources: SourceMap, namespace: str,
                  readers: Callable[[Refuse], dict[str, TopicReader]] = _no_readers,
                  own: Sequence[ChannelSource] = (), notes: Sequence[str] = ()) -> None:
-        self.bag, self.namespace, self._notes = bag, namespace, notes
         if sources.channels:
             refuse_absent(sources, bag.topics, namespace, str(bag.path))
         by_topic = chosen(sources, bag.topics, namespace)
         self._store = bag_store(bag, {bag.topics[topic] for topic in by_topic}, sources.definitions, sources.file
                                 ) if by_topic else typestore()
-        fields = store_fields(self._store)
-        self._topics = {topic: TopicSamples(topic, found, bag.topics[topic], fields)
+        fields, read = store_fields(self._store), [source for group in by_topic.values() for source in group]
+        self._mapped = {topic: TopicSamples(topic, found, bag.topics[topic], fields)
                         for topic, found in by_topic.items()}
-        self._own = self._own_topics(readers, sources)
-        self._absent, self._mechanism = self._own_samples(own)
-        self._channels = tuple(channels)
-        self._refused: dict[tuple[str, str], list[Any]] = {}
-        self._counts: Counter[str] = Counter()
-        self._messages: Counter[str] = Counter()
-        self._rates = RateCounter([source for own in by_topic.values() for source in own])
+        self._absent, self._own = _own_samples(bag.topics, namespace, own)
+        known = {channel.partition('/')[2] for channel in sources.channels}
+
+        def make_readers(refuse: Refuse) -> dict[str, TopicReader]:
+            def refuse_strangers(error: SampleError) -> None:
+                """Names that the map reads are none, on a topic that is read both ways."""
+                if error.channel.partition(' ')[2] not in known:
+                    refuse(error)
+            full = {TopicMap().absolute(name, namespace): reader for name, reader in readers(refuse_strangers).items()}
+            return {**{topic: samples.reader(refuse) for topic, samples in self._own.items()},
+                    **{topic: reader for topic, reader in full.items() if bag.topics.get(topic) == reader.msgtype
+                       and reader.msgtype in typestore().fielddefs}}
         # A channel by its arrival has no age, and of one with a delay the map says how old it is.
-        self._timed = {topic: {source.channel for source in own if source.stamp != ARRIVAL and not source.delay_ns}
-                       for topic, own in by_topic.items()}
-        self.ages = Ages()
-        self._finished = False
+        super().__init__(bag, channels, namespace, make_readers,
+                         {source.channel for source in read if source.stamp == ARRIVAL or source.delay_ns})
+        self.weighted = any(source.variance for source in read)
+        self._said, self._rates, self._heard = notes, RateCounter(read), set[str]()
 
     @property
     def topics(self) -> list[str]:
         """Those that are read."""
-        return list(dict.fromkeys((*self._topics, *self._own, *self._mechanism)))
-
-    @property
-    def refused(self) -> list[SampleError]:
-        """The first refused sample of each kind."""
-        return [first for first, _ in self._refused.values()]
+        return list(dict.fromkeys((*self._mapped, *super().topics)))
 
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:
         """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
-        return {first.channel: (count, 'a stamp of 0' if isinstance(first, UnusableSample) else str(first.value))
-                for first, count in self._refused.values()
-                if isinstance(first, StampError) or isinstance(first, UnusableSample) and first.why == UNSTAMPED}
+        return {**super().untimed, **{
+            first.channel: (count, 'a stamp of 0') for first, count in self._refused.values()
+            if isinstance(first, UnusableSample) and first.why == UNSTAMPED}}
 
     @property
     def warnings(self) -> list[str]:
         """What was damaged, left out, silent or at another rate than expected, one line each."""
-        return [*self.bag.warnings, *self._notes, *self._refused_lines(), *self.silence(),
-                *(self._rates.lines() if self._finished else [])]
+        return [*super().warnings, *(self._rates.lines() if self._finished else [])]
 
     def silence(self) -> list[str]:
         """Of channels without a sample a line each, or for several with the same reason; before the end of an iteration
         of those that are on no topic of the bag."""
-        there = {source.channel for samples in self._mechanism.values() for source in samples.sources}
+        there = {source.channel for samples in self._own.values() for source in samples.sources}
         groups: dict[str, list[str]] = {}
         for name in self._channels:
             unread = name in self._absent and name not in there
@@ -221,95 +215,41 @@ class SourceReader:
                 groups.setdefault(self._instead(name) + topics, []).append(name)
         return [f'{", ".join(names)}: {SILENT}{why}' for why, names in groups.items()]
 
-    def __iter__(self) -> Iterator[Sample]:
-        for found in self.messages():
-            yield from found
-
-    def instants(self) -> Iterator[tuple[int, dict[str, float]]]:
-        """Stamps, ns, and the samples of each message by channel, in the order of the bag."""
-        for found in self.messages():
-            yield from by_stamp(found)
-
-    def messages(self) -> Iterator[list[Sample]]:
-        """Samples of each message."""
-        self._refused.clear()
-        self._counts.clear()
-        self._messages.clear()
-        self._rates.clear()
-        self.ages.reset()
-        self._finished = False
-        for raw in self.bag.messages(set(self.topics)):
-            self._messages[raw.topic] += 1
-            try:
-                samples = self._samples(raw)
-            except SampleError as error:
-                self._refuse(error)
-                continue
-            timed = self._timed.get(raw.topic)
-            for sample in samples:
-                if timed is None or sample.channel in timed:
-                    self.ages.take(sample.channel, sample.stamp_ns, raw.stamp_ns)
-                self._counts[sample.channel] += 1
-                self._rates.add(sample.channel, sample.stamp_ns)
-            yield samples
-        self._finished = True
-        self._check_names()
+    def _many(self, refuse: Refuse) -> Mapping[str, TopicReader]:
+        return {topic: reader for topic, reader in super()._many(refuse).items() if topic not in self._mapped}
 
     def _samples(self, raw: RawMessage) -> list[Sample]:
-        """Samples of a message; raises SampleError where it cannot be decoded."""
         found: list[Sample] = []
-        if raw.topic in self._topics:
-            topic = self._topics[raw.topic]
-            found += topic.samples(decode(raw, self._store), raw.stamp_ns, self._refuse)
+        if raw.topic in self._mapped:
+            self._heard.add(raw.topic)
+            found += self._mapped[raw.topic].samples(decode(raw, self._store), raw.stamp_ns, self._refuse)
+            for sample in found:
+                self._rates.add(sample.channel, sample.stamp_ns)
         if raw.topic in self._own:
-            found += self._own[raw.topic].samples(raw.topic, decode(raw))
-        if raw.topic in self._mechanism:
-            found += self._mechanism[raw.topic].serialized(raw.data, raw.stamp_ns, self._refuse)
+            found += self._own[raw.topic].serialized(raw.data, raw.stamp_ns, self._refuse)
+        elif raw.topic in self._readers:
+            found += super()._samples(raw)
         return found
 
-    def _own_samples(self, sources: Sequence[ChannelSource]) -> tuple[dict[str, str], dict[str, OwnTopicSamples]]:
-        """Which of the ``sources`` are in the bag, by topic; of channels the topics that it lacks, in words."""
-        kinds = self.bag.topics
-        found: dict[str, list[ChannelSource]] = {}
-        absent: dict[str, list[str]] = {}
-        for source in sources:
-            topic = TopicMap().absolute(source.topic, self.namespace)
-            if kinds.get(topic) == source.type:
-                found.setdefault(topic, []).append(source)
-            else:
-                absent.setdefault(source.channel, []).append(
-                    topic if topic not in kinds else f'{topic} as {source.type} (it is a {kinds[topic]})')
-        return ({channel: f'the bag has no {" and no ".join(topics)}' for channel, topics in absent.items()},
-                {topic: OwnTopicSamples(topic, group) for topic, group in found.items()})
+    def _begin(self) -> None:
+        super()._begin()
+        self._heard.clear()
+        self._rates.clear()
+
+    def _end(self, counts: dict[str, int]) -> None:
+        super()._end(counts)
+        self._check_names()
 
     def _instead(self, channel: str) -> str:
         """What messages on the package's topics had in place of a channel of a mechanism, in words."""
         lines = [self._absent[channel]] if channel in self._absent else []
-        for topic, samples in self._mechanism.items():
+        for topic, samples in self._own.items():
             lines += [f'the last message of {topic} has: {samples.candidates(source)}' for source in samples.sources
                       if source.channel == channel and channel in samples.absent]
         return ''.join(f'; {line}' for line in lines)
 
-    def _own_topics(self, readers: Callable[[Refuse], dict[str, TopicReader]], sources: SourceMap
-                    ) -> dict[str, TopicReader]:
-        """How to read what the map leaves to the package's own topics."""
-        topics = TopicMap()
-        full = {topics.absolute(name, self.namespace): reader
-                for name, reader in readers(self._refuse_own(sources)).items()}
-        return {topic: reader for topic, reader in full.items()
-                if self.bag.topics.get(topic) == reader.msgtype and reader.msgtype in typestore().fielddefs}
-
-    def _refuse_own(self, sources: SourceMap) -> Callable[[SampleError], None]:
-        """Names that a map reads are no strangers on a topic that is read both ways."""
-        known = {channel.partition('/')[2] for channel in sources.channels}
-
-        def refuse(error: SampleError) -> None:
-            if error.channel.partition(' ')[2] not in known:
-                self._refuse(error)
-        return refuse
-
-    def _refuse(self, error: SampleError) -> None:
-        self._refused.setdefault((error.channel, error.expected), [error, 0])[1] += 1
+    def _notes(self) -> Sequence[str]:
+        return self._said
 
     def _refused_lines(self) -> list[str]:
         """Samples left out, channels of one topic with the same fate on one line; others one by one."""
@@ -325,9 +265,9 @@ class SourceReader:
 
     def _check_names(self) -> None:
         """Raise DescriptionError for a channel whose element was in no message, or whose stamp was never filled."""
-        for topic, samples in self._topics.items():
+        for topic, samples in self._mapped.items():
             for source in samples.sources:
-                if self._counts[source.channel] or not self._messages[topic]:
+                if self._counts[source.channel] or topic not in self._heard:
                     continue
                 if (source.channel, FILLED) in self._refused:
                     raise source.place.error('stamp', source.stamp, FILLED)
@@ -339,9 +279,18 @@ class SourceReader:
                                              f'the last one has: {samples.candidates(source)}')
 
 
-def by_stamp(samples: Iterable[Sample]) -> list[tuple[int, dict[str, float]]]:
-    """Samples of a message by their stamps and channels: delays of a map may tell them apart."""
-    found: dict[int, dict[str, float]] = {}
-    for sample in samples:
-        found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
-    return list(found.items())
+def _own_samples(kinds: Mapping[str, str], space: str, sources: Sequence[ChannelSource]
+                 ) -> tuple[dict[str, str], dict[str, OwnTopicSamples]]:
+    """Which of the ``sources`` are in a bag of topics of these ``kinds``, by topic; of channels the topics that it
+    lacks, in words."""
+    found: dict[str, list[ChannelSource]] = {}
+    absent: dict[str, list[str]] = {}
+    for source in sources:
+        topic = TopicMap().absolute(source.topic, space)
+        if kinds.get(topic) == source.type:
+            found.setdefault(topic, []).append(source)
+        else:
+            absent.setdefault(source.channel, []).append(
+                topic if topic not in kinds else f'{topic} as {source.type} (it is a {kinds[topic]})')
+    return ({channel: f'the bag has no {" and no ".join(topics)}' for channel, topics in absent.items()},
+            {topic: OwnTopicSamples(topic, group) for topic, group in found.items()})

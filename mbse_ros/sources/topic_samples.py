@@ -245,9 +245,12 @@ class OwnTopicSamples(TopicSamples):
 
     def __init__(self, topic: str, sources: Sequence[ChannelSource]) -> None:
         super().__init__(topic, sources, sources[0].type, store_fields(typestore()))
-        self._refused: list[SampleError] = []
-        reader = TopicReader(self.msgtype, lambda _, message: self.samples(message, 0, self._refused.append))
-        self._forms = Forms(topic, reader, self._refused)
+        refused: list[SampleError] = []
+        self._forms = Forms(topic, self.reader(refused.append), refused)
+
+    def reader(self, refuse: Refuse) -> TopicReader:
+        """What reads single messages, for those with the same layout."""
+        return TopicReader(self.msgtype, lambda _, message: self.samples(message, 0, refuse))
 
     def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
               stamps: dict[str, Callable[[Any], int] | None]) -> _Bound:

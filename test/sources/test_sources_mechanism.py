@@ -122,6 +122,21 @@ def test_other_people_s_topics_give_what_ours_do(bags, tmp_path):
     np.testing.assert_allclose(found[0].mean, found[1].mean, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize('name, text', [('ours', None), ('theirs', MAP), ('theirs', HEAD + """
+  position/theta: {topic: plc/angles, path: 'position[name=crank]', unit: deg}""")])
+def test_many_at_once_are_the_samples_of_single_messages(bags, name, text):
+    """Of the package's own topics, of a map, and of both on one bag: samples, their order and warnings."""
+    folder, model, channels = bags
+    reader = mechanism_reader(folder / name, model, channels, sources=text and parse_sources(text))
+    single = [sample for message in reader.messages() for sample in message]
+    warnings = reader.warnings
+    assert list(reader) == single and len(single) >= 400 and reader.warnings == warnings
+    blocks = list(reader.blocks())
+    assert [reader.channels[place] for block in blocks for place in block.channels] == [one.channel for one in single]
+    assert np.concatenate([block.values for block in blocks]).tobytes() == np.array(
+        [sample.value for sample in single]).tobytes()
+
+
 def test_delays_and_several_ways(bags):
     folder, model, _ = bags
     text = HEAD + '''

@@ -20,6 +20,7 @@ from .message_layout import LARGEST, LAYOUTS, MISSES, MessageBatch, layout_of
 
 SMALL = 4           # messages of a layout that are not worth it
 ALONE = -1          # in place of a channel
+Placed = tuple[int, int, float]     # a sample: its channel's place, stamp, ns, value
 _WORD = 8
 
 
@@ -48,19 +49,20 @@ class _Words(NamedTuple):
 
 
 class Bulk:
-    """Reads the messages of topics, each of which has its reader.
+    """Reads the messages of ``topics`` by their readers; those of a topic without one are left, to be read alone.
 
     ``readers`` refuse into ``refused``, a list that is empty between two calls; ``channels``: names of all.
     """
 
-    def __init__(self, readers: Mapping[str, TopicReader], refused: list[SampleError], channels: Sequence[str]) -> None:
-        self._topics, self._readers, self._refused = tuple(readers), readers, refused
+    def __init__(self, topics: Sequence[str], readers: Mapping[str, TopicReader], refused: list[SampleError],
+                 channels: Sequence[str]) -> None:
+        self._topics, self._readers, self._refused = tuple(topics), readers, refused
         self._places = {name: place for place, name in enumerate(channels)}
-        self._layouts: list[list[_Words]] = [[] for _ in readers]
-        self._misses = [0] * len(readers)
+        self._layouts: list[list[_Words]] = [[] for _ in topics]
+        self._misses = [0] * len(topics)
 
     def find(self, batch: MessageBatch) -> tuple[BagSamples, np.ndarray]:
-        """Samples of a batch whose topics are those of the readers, and the message (n,) that each is of, ascending.
+        """Samples of a batch of these topics, and the message (n,) that each is of, ascending.
 
         A message that must be read by itself stands there as one sample of the channel ``ALONE``.
         """
@@ -69,6 +71,9 @@ class Bulk:
         left: list[np.ndarray] = []
         for topic in range(len(self._topics)):
             own = np.flatnonzero(batch.topics == topic)
+            if self._topics[topic] not in self._readers:
+                left.append(own)
+                continue
             for size in np.unique(sizes[own]).tolist():
                 rest = own[sizes[own] == size]
                 if STAMP.stop <= size <= LARGEST:
@@ -153,7 +158,7 @@ def _column(words: np.ndarray, place: int, kind: str) -> np.ndarray:
     return np.ndarray((len(words),), kind, words, place, (words.shape[1] * _WORD,))
 
 
-def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], BagSamples]
+def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], Sequence[Placed]]
            ) -> Iterator[tuple[BagSamples, np.ndarray]]:
     """Samples of one file, with the times (n,) of their messages in the bag, ns; ``alone`` reads a message by itself,
     where it stands.
@@ -163,16 +168,36 @@ def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], BagSampl
     waiting = _Waiting(file)
     for batch in file.batches:
         samples, times = waiting.ready(batch, *bulk.find(batch))
-        start = 0
-        for row in np.flatnonzero(samples.channels == ALONE).tolist():
+        rows = np.flatnonzero(samples.channels == ALONE)
+        if not rows.size:
+            if len(times):
+                yield samples, times
+            continue
+        parts: list[tuple[BagSamples, np.ndarray]] = []
+        single: list[Placed] = []
+        counts: list[int] = []
+        start = first = 0           # of the samples that are not in ``parts``, and of the messages in ``counts``
+        numbers, at = samples.stamps[rows].tolist(), times[rows].tolist()
+        for k, row in enumerate(rows.tolist()):
             if row > start:
-                yield samples.take(slice(start, row)), times[start:row]
-            found = alone(waiting.message(int(samples.stamps[row]), int(times[row])))
-            if len(found.channels):
-                yield found, np.full(len(found.channels), times[row], dtype=np.int64)
+                parts += [_placed(single, counts, times[rows[first:k]]), (samples.take(slice(start, row)),
+                                                                          times[start:row])]
+                single, counts, first = [], [], k
+            found = alone(waiting.message(numbers[k], at[k]))
+            single += found
+            counts.append(len(found))
             start = row + 1
-        if start < len(times):
-            yield samples.take(slice(start, None)), times[start:]
+        parts += [_placed(single, counts, times[rows[first:]]), (samples.take(slice(start, None)), times[start:])]
+        joined = BagSamples(*(np.concatenate(columns) for columns in zip(*(part for part, _ in parts))))
+        if len(joined.channels):
+            yield joined, np.concatenate([own for _, own in parts])
+
+
+def _placed(single: Sequence[Placed], counts: Sequence[int], times: np.ndarray) -> tuple[BagSamples, np.ndarray]:
+    """Samples of messages that were read by themselves, so many of each, and the times (n,) of these, ns."""
+    channels, stamps, values = zip(*single) if single else ((), (), ())
+    return (BagSamples(np.array(channels, np.int32), np.array(stamps, np.int64), np.array(values, np.float64)),
+            np.repeat(times, counts))
 
 
 class _Waiting:

@@ -13,11 +13,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from mbse_ros.msg import LinkageState
 
 from ...bags.channel_samples import Sample
+from ...bags.reader import by_stamp
 from ...dynamics.model import Model
 from ...errors import SampleError
 from ...sources.machine import own_sources, unused_variances
 from ...sources.map import ChannelSource
-from ...sources.reader import by_stamp
 from ...sources.topic_samples import OwnTopicSamples
 from ...streams.linkage.lagged import LaggedStage
 from ...streams.linkage.stage import LinkageStage
