@@ -36,6 +36,7 @@ class OurFilter:
         check_options(estimator, options)
         self.observer = of = LinkageObserver(model, estimator, sensors, noises, stddev, gate, backend, history=True,
                                              **options)
+        self._deviations = of.stddev.tolist()
         self.noises, self.gate = dict(noises_of(of.filter) if noises is None else noises), gate
         self.channels, self.names = of.channels, of.names
         self.monitor, self.settings = StateMonitor(of.problem), LinkageSettings()
@@ -60,12 +61,11 @@ class OurFilter:
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate:
         """Over a log. A coordinate that a sensor alone sees, and whose samples are refused for long, starts again from
         them. Raises DivergenceError."""
-        of, ends = self.observer, self.monitor.bounds
+        of = self.observer
         before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
         if t[0] <= self._last:
             self._reset(before)
-        values = np.array([[np.nan if ends.refuses(i, value, stddev) else value for i, (value, stddev) in enumerate(
-            zip(row, of.stddev.tolist()))] for row in measured.tolist()]) if ends.limited else measured
+        values = np.array([self._within_ends(row) for row in measured.tolist()]) if self.monitor.ends.any else measured
         runs: list[LinkageEstimates] = []
         said: list[Assessment] = []
         begin = 0
@@ -83,6 +83,11 @@ class OurFilter:
             begin, before = end, float(t[end - 1])
         self._last = float(t[-1])
         return self._estimate(t, measured, runs, said)
+
+    def _within_ends(self, row: list[float]) -> list[float]:
+        """Samples (s,), NaN where a sensor cannot read so."""
+        beyond = self.monitor.ends.take(dict(enumerate(row)), self._deviations)
+        return [np.nan if i in beyond else value for i, value in enumerate(row)]
 
     def _ran(self, t: np.ndarray, values: np.ndarray, inputs: np.ndarray, begin: int, end: int, before: float
              ) -> LinkageEstimates:

@@ -23,40 +23,16 @@ FASTER = 3.0        # times the speed it had, or may have at a start
 
 
 class Bounds:
-    """Of a model whose sensors' ``channels`` (s,) have deviations ``stddev`` (s,)."""
+    """Of a model."""
 
-    def __init__(self, model: Model, channels: tuple[str, ...]) -> None:
+    def __init__(self, model: Model) -> None:
         self._names, self._z = model.names, model.z
-        self._limits = _limits(model)
-        self._ends: list[tuple[str, float, float] | None] = []
-        for channel in channels:
-            sensor = model.description.sensors.get(channel)
-            known = sensor is not None and sensor.kind == 'encoder' and not sensor.wraps
-            self._ends.append(self._limits.get(sensor.coordinate) if sensor is not None and known else None)
-        self._channels = channels
+        self._limits = joint_limits(model)
         self.reset()
 
-    @property
-    def limited(self) -> bool:
-        """Whether any sensor is at a joint with limits."""
-        return any(ends is not None for ends in self._ends)
-
     def reset(self) -> None:
-        """Forget where it was, and what the sensors read."""
+        """Forget where it was."""
         self._known: tuple[float, list[float], list[float]] | None = None
-        self.beyond: dict[str, str] = {}        # channels whose last sample lies beyond the limits, and what it is
-
-    def refuses(self, place: int, value: float, stddev: float) -> bool:
-        """Whether a sample lies where the joint cannot be; it is remembered in ``beyond``."""
-        ends = self._ends[place]
-        if ends is None or value != value:
-            return False
-        name, low, high = ends
-        if within(value, low, high, DEEPEST * stddev):
-            self.beyond.pop(self._channels[place], None)
-            return False
-        self.beyond[self._channels[place]] = f'reads {value:.4g}, beyond the limits of {name}, {low:.4g} to {high:.4g}'
-        return True
 
     def know(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Remember a state that can be trusted."""
@@ -77,7 +53,8 @@ class Bounds:
         """What is where it cannot be, '' for nothing; ``fast``: speed that a coordinate may have at a start."""
         for name, low, high in self._limits.values():
             at = q[self._names.index(name)]
-            if not within(at, low, high, 0.0):
+            lowest, highest = with_room(low, high, 0.0)
+            if not lowest <= at <= highest:
                 return f'{name} at {at:.4g}, beyond its limits, {low:.4g} to {high:.4g}'
         if self._known is None:
             return ''
@@ -92,13 +69,13 @@ class Bounds:
         return ''
 
 
-def within(value: float, low: float, high: float, more: float) -> bool:
-    """Whether a value lies between two limits, or beyond them by no more than ``ROOM`` and by ``more``."""
+def with_room(low: float, high: float, more: float) -> tuple[float, float]:
+    """Two limits, each farther out by ``ROOM`` of what lies between them and by ``more``."""
     room = more + (ROOM * (high - low) if isfinite(high - low) else 0.0)
-    return low - room <= value <= high + room
+    return low - room, high + room
 
 
-def _limits(model: Model) -> dict[str, tuple[str, float, float]]:
+def joint_limits(model: Model) -> dict[str, tuple[str, float, float]]:
     """By its name, each coordinate of a joint with limits."""
     found = {}
     for name, coordinate in model.description.coordinates.items():

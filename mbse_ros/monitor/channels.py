@@ -11,6 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ..errors import SampleError
+from .units import UnitRatio
 
 if TYPE_CHECKING:
     from ..estimators.linkage_settings import LinkageSettings
@@ -34,9 +35,10 @@ NOISE = 8.0             # standard deviations of a sample, which no jump is
 GRAIN = 0.05            # of a standard deviation: samples with less noise may repeat each other
 
 
-class Channels:
+class ChannelWatch:
     """Watches the samples of the channels (s,) along the filter's time, s. In lists: of a few numbers they are ten
-    times cheaper than arrays. ``resolution`` (s,): steps of their values that are known, else 0; without it none is."""
+    times cheaper than arrays. ``resolution`` (s,): steps of their values that are known, else 0; without it none is. A
+    sensor with noise that repeats itself is constant; one without while the prediction moves."""
 
     def __init__(self, names: tuple[str, ...], resolution: Sequence[float] = ()) -> None:
         self.names, self._resolution = names, tuple(resolution) or (0.0,) * len(names)
@@ -50,6 +52,12 @@ class Channels:
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
         self.step = [known or nan for known in self._resolution]    # of quantised values; 0 of others, NaN: unknown
         self._noisy: list[bool | None] = [None] * s     # of a sensor that repeats its value: whether it has noise
+        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]
+
+    def begin(self) -> None:
+        """Forget what the filter made of the samples: its state starts again."""
+        s = len(self.names)
+        self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
 
     def accepts(self, place: int, value: float) -> bool:
         """Whether a sample may be used: not from a sensor found constant, until it changes."""
@@ -60,6 +68,13 @@ class Channels:
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
+        for series, value in zip(self._series, o):
+            if value == value:
+                series.append((t, value))
+        self._judge(t, o, innovation, variance, used, stddev, settings)
+
+    def _judge(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
+               used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         longest = settings.constant_after
         for i, value in enumerate(o):
             if value != value:      # NaN: no sample
@@ -91,11 +106,18 @@ class Channels:
                 self.constant[i] = True
 
     def _is_noisy(self, i: int, stddev: float) -> bool:
-        """Whether the samples before the last one had noise, as far as they are kept."""
-        return False
+        """Whether the samples before the last one had noise, as far as they are kept: by the median of their second
+        differences."""
+        values = [value for _, value in self._series[i]][:-1]
+        bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
+        return bool(bends) and self.step[i] == 0.0 and median(bends) > GRAIN * stddev
 
     def _is_stuck(self, i: int, stddev: float) -> bool:
-        """Whether a value that stays is a fault: a quantised sensor at rest repeats it, too."""
+        """Whether a value that stays is a fault: a quantised sensor at rest repeats it, too, one with noise does
+        not."""
+        return bool(self._noisy[i]) or self._stays(i, stddev)
+
+    def _stays(self, i: int, stddev: float) -> bool:
         step = self.step[i] if self.step[i] == self.step[i] else 0.0
         return self._high[i] - self._low[i] > MOVED * (stddev + step)
 
@@ -171,48 +193,14 @@ class DroppedSamples:
         return False
 
 
-class NoiseWatch(Channels):
-    """``Channels`` that knows which sensors have noise: one of these that repeats itself is constant."""
-
-    def reset(self) -> None:
-        """As before the first sample."""
-        super().reset()
-        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]
-
-    def begin(self) -> None:
-        """Forget what the filter made of the samples: its state starts again."""
-        s = len(self.names)
-        self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
-
-    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
-             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
-        """What the filter made of the samples of an instant."""
-        self._keep(t, o)
-        super().take(t, o, innovation, variance, used, stddev, settings)
-
-    def _keep(self, t: float, o: Sequence[float]) -> None:
-        for series, value in zip(self._series, o):
-            if value == value:
-                series.append((t, value))
-
-    def _is_noisy(self, i: int, stddev: float) -> bool:
-        """By the median of their second differences."""
-        values = [value for _, value in self._series[i]][:-1]
-        bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
-        return bool(bends) and self.step[i] == 0.0 and median(bends) > GRAIN * stddev
-
-    def _is_stuck(self, i: int, stddev: float) -> bool:
-        """A sensor with noise does not repeat itself."""
-        return bool(self._noisy[i]) or super()._is_stuck(i, stddev)
-
-
-class ChannelMonitor(NoiseWatch):
+class ChannelMonitor(ChannelWatch):
     """The same with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
-    (place)``: whether other sensors in good order see what a channel sees."""
+    (place)``: whether other sensors in good order see what a channel sees. ``units`` (s,) of the samples."""
 
-    def __init__(self, names: tuple[str, ...], angular: Sequence[bool],
-                 seen_by_others: Callable[[int], bool]) -> None:
+    def __init__(self, names: tuple[str, ...], angular: Sequence[bool], seen_by_others: Callable[[int], bool],
+                 units: Sequence[str] = ()) -> None:
         self._angular, self._seen_by_others = tuple(angular), seen_by_others
+        self._unit_names = tuple(units) or ('',) * len(names)
         super().__init__(names)
 
     def reset(self) -> None:
@@ -220,6 +208,8 @@ class ChannelMonitor(NoiseWatch):
         super().reset()
         s = len(self.names)
         self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
+        self._sudden = [(0.0, 0)] * s   # how far, of a step that so many samples after it are still to show as a jump
+        self.units = [UnitRatio(*item) for item in zip(self._unit_names, self._angular)]
         self.predicted = [0.0] * s      # variance of the last sample, before it was there
         self._since_outside = [2 * NEAR] * s
         self.begin()
@@ -232,24 +222,26 @@ class ChannelMonitor(NoiseWatch):
         self.refusals = [0] * s         # among the recent samples
         self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
         self._large, self._fits_since = [0] * s, [nan] * s
+        for unit in self.units:
+            unit.begin()
 
-    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
-             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
-        """What the filter made of the samples of an instant."""
+    def _judge(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
+               used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         longest = settings.lost_after
-        self._keep(t, o)
         for i, value in enumerate(o):
             if value == value:
                 square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
                 self.predicted[i] = variance[i]
                 self._remember(t, i, square, refused, longest)
+                self.units[i].take(value, value - innovation[i], variance[i], refused)
                 series = self._series[i]
                 self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
                 # a jump is looked for once as many samples came after it as before, where any of these was outside
                 if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
                     self._leapt(i, list(series), stddev[i])
-        super(NoiseWatch, self).take(t, o, innovation, variance, used, stddev, settings)
+                self._sudden[i] = self._suddenly(i, stddev[i]) if refused else (0.0, 0)
+        super()._judge(t, o, innovation, variance, used, stddev, settings)
 
     def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
         """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""
@@ -268,22 +260,42 @@ class ChannelMonitor(NoiseWatch):
         while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
             self._large[i] -= squares.popleft()[1] > MISFIT
 
+    def _suddenly(self, i: int, stddev: float) -> tuple[float, int]:
+        """How far the last sample, which the gate refused, is from where those before it lead, if no motion goes so;
+        of a step before it how far it was, until ``_leapt`` has seen enough samples after it."""
+        steps, times = self._steps(i, list(self._series[i])[-NEAR - 2:])
+        if len(steps) > NEAR and any(steps[:-1]) and times[-1] <= FEWEST * median(times):
+            far = steps[-1] - steps[-2]
+            if abs(far) > _least([abs(b - a) for a, b in zip(steps, steps[1:-1])], stddev):
+                return far, NEAR
+        far, left = self._sudden[i]
+        return (far, left - 1) if left else (0.0, 0)
+
+    def _steps(self, i: int, series: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+        """From sample to sample, and how long each takes, s."""
+        return ([_wrapped(b - a) if self._angular[i] else b - a for (_, a), (_, b) in zip(series, series[1:])],
+                [b - a for (a, _), (b, _) in zip(series, series[1:])])
+
     def _leapt(self, i: int, series: list[tuple[float, float]], stddev: float) -> None:
         """Count a step that departs from those before and after by far more than these change: no motion."""
-        steps = [_wrapped(b - a) if self._angular[i] else b - a for (_, a), (_, b) in zip(series, series[1:])]
-        times = [b - a for (a, _), (b, _) in zip(series, series[1:])]
+        steps, times = self._steps(i, series)
         before, far, after = steps[:NEAR], steps[NEAR], steps[NEAR + 1:]
         bends = [abs(b - a) for part in (before, after) for a, b in zip(part, part[1:])]
         far -= min(max(far, min(before[-1], after[0])), max(before[-1], after[0]))
-        least = FARTHER * max(bends) + NOISE * stddev
+        least = _least(bends, stddev)
         freed = any(after) and not any(before)      # it was stuck, and no longer is
         if abs(far) > least and times[NEAR] <= FEWEST * median(times) and not freed:
             back = abs(self.jumped[i] + far) <= max(least, SAME * abs(far))
             self.jumped[i] = 0.0 if back else self.jumped[i] + far
 
-    def _is_stuck(self, i: int, stddev: float) -> bool:
+    def _stays(self, i: int, stddev: float) -> bool:
         """A quantised sensor repeats itself at rest: others must see it move."""
-        return bool(self._noisy[i]) or super()._is_stuck(i, stddev) and self._seen_by_others(i)
+        return super()._stays(i, stddev) and self._seen_by_others(i)
+
+    def jumps(self) -> list[str]:
+        """Channels that have jumped and not back, with how far; those whose last sample may be a jump, too."""
+        return [f'{name} by {far or sudden:.3g}' for name, far, (sudden, _) in zip(
+            self.names, self.jumped, self._sudden) if far or sudden]
 
     def calm(self, t: float, longest: float) -> bool:
         """Whether all channels have sent within ``longest``, s, and nothing speaks against any of them."""
@@ -325,6 +337,13 @@ class ChannelMonitor(NoiseWatch):
         slopes = [(_wrapped(b - a) if self._angular[i] else b - a) / (later - earlier)
                   for (earlier, a), (later, b) in zip(series, series[apart:]) if later > earlier]
         return median(slopes)
+
+
+def _least(bends: Sequence[float], stddev: float) -> float:
+    """How far a sample must be from where those before it lead, which changed by ``bends``, to be a jump."""
+    largest, noise = max(bends), NOISE * stddev
+    least = FARTHER * largest + noise
+    return min(least, 2.0 * noise) if largest <= noise else least       # bends that are noise do not make it larger
 
 
 def _wrapped(angle: float) -> float:

@@ -99,16 +99,16 @@ KINDS = {
         '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.samples.NOISE} standard deviations; '
         'one pressure of a cylinder that changes by {monitor.pressure_steps.SUDDEN} times the largest change in the '
         '{monitor.pressure_steps.SIDE} samples beside it and {monitor.pressure_steps.NOISES} standard deviations, at '
-        '{monitor.pressure_steps.LONGEST} s between samples at most; of a mechanism: a step of '
-        '{monitor.channels.FARTHER} times the changes around it, and {monitor.channels.NOISE} standard '
-        'deviations', (_STATE, _LINKAGE), True),
+        '{monitor.pressure_steps.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
+        'it by {monitor.channels.FARTHER} times their changes, and {monitor.channels.NOISE} standard deviations, of a '
+        'sample that is rejected, and then off those after it, too', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,
         'a sample {monitor.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
     Fault.SATURATED: Kind(
         'at the end of its range', 'a sample at an end of the range that the file states', _REFUSED,
         'at the upper end of `range` or above, or {monitor.bounds.DEEPEST} standard deviations below the lower',
-        (_STATE,), True),
+        (_STATE, _LINKAGE), True),
     Fault.FAR: Kind(
         'far outside its range', 'a position far beyond the stroke, or beyond the limits of a joint', _REFUSED,
         'a position beyond its range by {monitor.bounds.ROOM} of it; a pressure, by as much and '
@@ -116,9 +116,12 @@ KINDS = {
         "times the ratio of a cylinder's areas", (_STATE, _LINKAGE), True),
     Fault.UNIT: Kind(
         'hardly any noise near zero (another unit?)',
-        'a pressure near zero whose noise is far too small: in another unit, or without supply', _REFUSED,
-        '{monitor.samples.SAMPLES} samples up to {monitor.samples.LARGEST} Pa whose noise, by second differences, is '
-        'below {monitor.samples.FAINT} of the stated one', (_STATE,), True),
+        'a pressure near zero whose noise is far too small: in another unit, or without supply',
+        f'{_REFUSED}; a mechanism does not start again by them',
+        '{monitor.units.SAMPLES} samples up to {monitor.units.LARGEST} Pa whose noise, by second differences, is '
+        'below {monitor.units.FAINT} of the stated one; of a mechanism: {monitor.units.ENOUGH} samples, rejected one '
+        'after the other, that are, or change by, the factor of a unit (degrees, mm, g) times what is predicted, to '
+        '{monitor.units.LIKE} of it', (_STATE, _LINKAGE), True),
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',

@@ -5,7 +5,7 @@ coordinate, by what sees it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..compiled import Kernel
+from ..description.coordinate_units import measured_unit
 from ..estimators.filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
 from ..estimators.filters.parts.problem import Problem
 from ..estimators.linkage_settings import LinkageSettings
 from .bounds import Bounds
 from .channels import FEWEST, LASTING, PATIENCE, ChannelMonitor
 from .faults import NONE, Fault, joined, reason_of
+from .samples import EndCheck
 from .status import ObserverStatus
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
@@ -46,8 +48,9 @@ class StateMonitor:
 
     def __init__(self, problem: Problem) -> None:
         self.observed, self.problem = ObservedCoordinates(problem), problem
-        self.watch = ChannelMonitor(problem.channels, problem.angular, self._seen_by_others)
-        self.bounds = Bounds(problem.model, problem.channels)
+        units = [measured_unit(problem.model.description, name.partition('.')[0]) for name in problem.channels]
+        self.watch = ChannelMonitor(problem.channels, problem.angular, self._seen_by_others, units)
+        self.bounds, self.ends = Bounds(problem.model), EndCheck(problem)
         self._settings = LinkageSettings()
         self.reset()
 
@@ -55,6 +58,7 @@ class StateMonitor:
         """As before the first sample."""
         self.watch.reset()
         self.bounds.reset()
+        self.ends.reset()
         self._restarts, self.in_row, self.raised, self._raised_by = 0, 0, 1.0, ''
         self._episodes, self._peak, self._since = 0, 1.0, 0.0
         self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
@@ -89,10 +93,11 @@ class StateMonitor:
         self.raised, self._lowered = max(1.0, self.raised / STEP), t
         return True
 
-    def usable(self, place: int, value: float, stddev: float) -> bool:
-        """Whether a sample may be used: of a sensor in order, and where the joint can be."""
-        beyond = self.bounds.refuses(place, value, stddev)
-        return self.watch.accepts(place, value) and not beyond
+    def unusable(self, samples: Mapping[int, float], stddev: list[float]) -> dict[int, Fault]:
+        """By place, what is wrong with those of some samples, NaN where missing, that lie where they cannot, or are of
+        a sensor that is not in order; ``stddev`` (s,) of all channels."""
+        found = self.ends.take(samples, stddev)
+        return found | {place: Fault.STUCK for place, value in samples.items() if not self.watch.accepts(place, value)}
 
     def take(self, t: float, q: np.ndarray, qd: np.ndarray, o: Sequence[float], innovation: Sequence[float],
              variance: Sequence[float], used: Sequence[bool], stddev: Sequence[float],
@@ -111,8 +116,7 @@ class StateMonitor:
         rejected = watch.rejected(threshold)
         refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}' if rejected else ''
         if wrong or vague:
-            beyond = [f'{name} {what}' for name, what in self.bounds.beyond.items()]
-            said = (wrong or (vague, Fault.VAGUE), *((text, Fault.FAR) for text in beyond), (refused, Fault.REJECTED))
+            said = (wrong or (vague, Fault.VAGUE), *self.ends.said, (refused, Fault.REJECTED))
             return _assessment(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(rejected))
         doubted = watch.doubted(settings.lost_after, t)
         again, by = self._again(t, doubted, o)
@@ -160,7 +164,7 @@ class StateMonitor:
         """Coordinates that start again, and the channels by which: those that are refused for long and alone see a
         coordinate, or more than see it and are used."""
         watch, longest = self.watch, self._settings.lost_after
-        due = [i for i in doubted if watch.offset[i] > 0 and o[i] == o[i] and (
+        due = [i for i in doubted if watch.offset[i] > 0 and o[i] == o[i] and not watch.units[i].found and (
             t - self.start >= longest / 2.0 or not self._restarts and watch.used_at[i] < self.start)]
         if not due:
             return (), ()
@@ -185,16 +189,18 @@ class StateMonitor:
         """What is wrong, one by one."""
         watch, settings, names = self.watch, self._settings, self.problem.channels
         unchecked = self._unchecked(doubted)
-        if not (unchecked or self.bounds.beyond) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
+        if not (unchecked or self.ends.said) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
             return []
         idle = watch.since_used(t, self.start)
         found = [(f'no sample used for {idle:.3g} s', Fault.UNMEASURED)] if idle > settings.coast_after else []
-        found += [(f'{name} {what}', Fault.FAR) for name, what in self.bounds.beyond.items()]
+        found += self.ends.said
         stuck, silent = [name for name, is_so in zip(names, watch.constant) if is_so], watch.silent(t, settings)
-        jumped = [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]
+        jumped = watch.jumps()
+        units = [f'{name} in {unit.found}' for name, unit in zip(names, watch.units) if unit.found]
         found += [(reason_of(Fault.STUCK, *stuck), Fault.STUCK)] if stuck else []
         found += [(f'silent: {", ".join(silent)}', Fault.MISSING)] if silent else []
         found += [(reason_of(Fault.JUMPED, *jumped), Fault.JUMPED)] if jumped else []
+        found += [(f'another unit: {", ".join(units)}', Fault.UNIT)] if units else []
         doubted = sorted({*doubted, *watch.doubted(settings.coast_after, t)})
         found += [(f'nothing checks {names[i]}: its samples are predicted to {sqrt(watch.predicted[i]):.3g} only '
                    f'(lost_stddev {settings.lost_stddev:g}): too few samples, or too much noise of the motion',

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..machine import Machine
-from .channels import LASTING, PATIENCE, Channels
+from .channels import LASTING, PATIENCE, ChannelWatch
 from .faults import Fault, reason_of
 
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
@@ -37,7 +37,7 @@ class Recovery:
         self._settled, self._looked = False, (0.0, inf)
         self.due: list[int] = []        # places of channels by which coordinates are to start again
 
-    def judge(self, t: float, start: float, watch: Channels) -> None:
+    def judge(self, t: float, start: float, watch: ChannelWatch) -> None:
         """Look for sensors of positions, each alone with its coordinate, all of whose samples have been refused for so
         long, since ``start``, s, that the estimate is what is wrong; not again and again: then it is the sensor."""
         longest = self._observer.settings.lost_after

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that measure nothing: beyond a range, in another unit, or of a position that jumps.
+"""Samples that measure nothing: beyond a range, or of a position that jumps.
 
 Of a range: a pressure below vacuum, or far above all that the circuit has; a sample at an end of the sensor's range; a
 position far outside the machine's.
-
-Of a unit: 20 MPa in bar read as Pa are 200 Pa: a rod chamber at the tank's pressure looks much like it. What
-distinguishes them is the noise, which shrinks with the unit, too. A sensor that repeats one value is not looked at
-here: a coarse one does.
 
 Of a step: no piston or joint is elsewhere from one sample to the next. A filter that follows an outside force finds a
 position again wherever its sensor says that it is. So a sensor whose zero slips by 50 mm would be believed, and the
@@ -18,20 +14,21 @@ whole log is cut.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from math import inf, isfinite, nan, nextafter, sqrt
-from statistics import median
+from collections.abc import Mapping, Sequence
+from math import inf, isfinite, nan, nextafter
 
 import numpy as np
 
+from ..estimators.filters.parts.problem import Problem
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.channels import Channel
-from .bounds import DEEPEST, ROOM, highest_pressure
+from .bounds import DEEPEST, ROOM, highest_pressure, joint_limits, with_room
 from .channels import FEWEST, FINEST, common_step
-from .faults import Fault
+from .faults import Fault, joined, reason_of
 from .pressure_steps import PressureSteps
+
+Ends = dict[Fault, list[tuple[int, float, float]]]       # by fault: place of a channel, lowest and highest sample
 
 
 class RangeCheck:
@@ -40,7 +37,7 @@ class RangeCheck:
 
     def __init__(self, machine: Machine) -> None:
         channels = list(enumerate(machine.all_channels))
-        self.ends = {
+        self.ends: Ends = {
             Fault.VACUUM: [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
             Fault.SATURATED: [(i, *_range(found, c.sensor.noise)) for i, c in channels
                               if (found := c.sensor.range) is not None],
@@ -66,6 +63,62 @@ class RangeCheck:
         if places := [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found.get(Fault.FAR, ())]:
             found[Fault.JUMPED] = places
         return found
+
+
+class EndCheck:
+    """Looks at samples of a mechanism: beyond the ``range`` of a sensor, or, of an encoder, beyond the limits of its
+    joint by more than a state may be and than noise."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._channels, self._limits = problem.channels, joint_limits(problem.model)
+        self._sensors = [problem.model.description.sensors[name.partition('.')[0]] for name in self._channels]
+        self._made = problem.stddev.tolist(), self._ends(problem.stddev.tolist())
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the samples before."""
+        self._found: dict[int, dict[Fault, str]] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether any channel has ends."""
+        return any(self._made[1].values())
+
+    @property
+    def said(self) -> list[tuple[str, Fault]]:
+        """What is wrong with the last sample of each channel."""
+        return [(text, fault) for found in self._found.values() for fault, text in found.items()]
+
+    def take(self, samples: Mapping[int, float], stddev: list[float]) -> dict[int, Fault]:
+        """Faults, by place, of those of some samples, SI, NaN where missing, that lie beyond; ``stddev`` (s,) of all
+        channels."""
+        if self._made[0] is not stddev:
+            self._made = stddev, self._ends(stddev)
+        for fault, ends in self._made[1].items():
+            for place, low, high in ends:
+                value = samples.get(place, nan)
+                if value < low or value > high:
+                    self._found.setdefault(place, {})[fault] = self._reads(place, value, fault)
+                elif value == value and place in self._found:
+                    self._found[place].pop(fault, None)
+        return {place: joined(self._found[place]) for place, value in samples.items()
+                if value == value and self._found.get(place)}
+
+    def _ends(self, stddev: list[float]) -> Ends:
+        found: Ends = {Fault.SATURATED: [], Fault.FAR: []}
+        for i, (sensor, noise) in enumerate(zip(self._sensors, stddev)):
+            if sensor.range is not None:
+                found[Fault.SATURATED].append((i, *_range(sensor.range, noise)))
+            if sensor.kind == 'encoder' and not sensor.wraps and sensor.coordinate in self._limits:
+                _, low, high = self._limits[sensor.coordinate]
+                found[Fault.FAR].append((i, *with_room(low, high, DEEPEST * noise)))
+        return found
+
+    def _reads(self, place: int, value: float, fault: Fault) -> str:
+        sensor = self._sensors[place]
+        where, low, high = (f'beyond the limits of {sensor.coordinate}', *self._limits[sensor.coordinate][1:]
+                            ) if fault is Fault.FAR else (reason_of(fault), *(sensor.range or (nan, nan)))
+        return f'{self._channels[place]} reads {value:.4g}, {where}, {low:.4g} to {high:.4g}'
 
 
 def _sample(channel: Channel, value: float) -> float:
@@ -98,54 +151,6 @@ def _reach(machine: Machine) -> list[tuple[int, float, float]]:
             ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
             found.append((place, *ends))
     return found
-
-
-SAMPLES = 20            # the last ones that are looked at
-LARGEST = 40e3          # Pa: the largest reading that can be one in kPa, of 40 MPa
-FAINT = 0.005           # of the stated noise: in kPa it is 0.001, in bar 0.00001
-MEDIAN = 0.6745 * sqrt(6.0)     # of the absolute second differences of white noise, in its standard deviations
-LOUD = 10.0             # times that limit, by which a sample must differ before the sensor is believed again
-
-
-class UnitCheck:
-    """Watches the pressures of one machine, by their samples."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._noise = {k: channel.sensor.noise for k, channel in enumerate(machine.all_channels)
-                       if channel.kind == 'pressure' and not channel.sensor.resolution}
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the samples before."""
-        self._last: dict[int, deque[float]] = {place: deque([], SAMPLES) for place in self._noise}
-        self.found: tuple[int, ...] = ()
-
-    def take(self, samples: Sequence[float], read: Sequence[float]) -> None:
-        """Newest samples (channels,), SI, NaN where none was used, and all as they were ``read``."""
-        for place, noise in self._noise.items():
-            value = float(read[place]) if place in self.found else samples[place]
-            if abs(value) > LARGEST and place not in self.found:        # nearly always
-                self._last[place].clear()
-            elif value == value:
-                self._take(place, value, noise)
-
-    def _take(self, place: int, value: float, noise: float) -> None:
-        last, large = self._last[place], abs(value) > LARGEST
-        if place in self.found and (large or abs(value - last[-1]) > LOUD * FAINT * noise):
-            self.found = tuple(k for k in self.found if k != place)
-            last.clear()
-        if large:
-            return
-        last.append(value)
-        if len(last) == SAMPLES and place not in self.found and _faint(list(last), noise):
-            self.found = *self.found, place
-
-
-def _faint(values: list[float], noise: float) -> bool:
-    """Whether samples vary, but next to nothing: the second difference does not see a pressure that rises."""
-    bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
-    middle = median(bends)
-    return 0.0 < middle < FAINT * MEDIAN * noise
 
 
 NOISE = 8.0             # standard deviations of a sample

@@ -17,11 +17,12 @@ from ..estimators.observer_settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..monitor.bounds import StateBounds
-from ..monitor.channels import NoiseWatch
+from ..monitor.channels import ChannelWatch
 from ..monitor.faults import NONE, Fault, reason_of, together
 from ..monitor.rates import too_rare
 from ..monitor.recovery import CUT, Recovery
-from ..monitor.samples import RangeCheck, UnitCheck
+from ..monitor.samples import RangeCheck
+from ..monitor.units import UnitCheck
 from .records import ObserverStatus, Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
@@ -46,7 +47,7 @@ class MachineMonitor:
         self.machine, self._observer = machine, observer
         self._stddev = np.sqrt(variances(machine)).tolist()
         # values between two samples are no multiples of a step: the file's is taken
-        self._watch = NoiseWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
+        self._watch = ChannelWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
         self._recovery = Recovery(machine, observer)
         self._limits, self._faint = RangeCheck(machine), UnitCheck(machine)
         self.configure()

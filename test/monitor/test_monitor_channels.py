@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from machine_variants import changed
 
-from mbse_ros.monitor.bounds import Bounds, within
-from mbse_ros.monitor.channels import ChannelMonitor, Channels, NoiseWatch, common_step
+from mbse_ros.monitor.bounds import Bounds, with_room
+from mbse_ros.monitor.channels import ChannelMonitor, ChannelWatch, common_step
 from mbse_ros.streams.linkage import LinkageSettings
 from mbse_ros.streams.stages import ObserverStage
 
@@ -19,8 +19,8 @@ SETTINGS = LinkageSettings(coast_after=0.1, lost_after=0.5, constant_after=1.0)
 STDDEV = 0.01
 
 
-def fed(watch: Channels, values: Iterable[float], dt: float = 0.05, square: float = 0.0, used: bool = True,
-        predicted: Iterable[float] | None = None) -> Channels:
+def fed(watch: ChannelWatch, values: Iterable[float], dt: float = 0.05, square: float = 0.0, used: bool = True,
+        predicted: Iterable[float] | None = None) -> ChannelWatch:
     """Samples with a squared normalised innovation each, or with predictions."""
     values = np.array(list(values), dtype=float)
     offsets = np.full(values.size, np.sqrt(square)) if predicted is None else values - np.array(list(predicted))
@@ -37,7 +37,7 @@ def one() -> ChannelMonitor:
 @pytest.mark.parametrize('dt, inside, outside', [(0.1, 0.51, 0.49), (0.01, 0.11, 0.09)])
 def test_a_sensor_that_is_silent(dt: float, inside: float, outside: float) -> None:
     """For five of its periods, and for coast_after."""
-    watch = fed(Channels(('a',)), [0.0, 1.0, 2.0], dt)
+    watch = fed(ChannelWatch(('a',)), [0.0, 1.0, 2.0], dt)
     assert watch.silent(2 * dt + inside, SETTINGS) == ['a'] and watch.silent(2 * dt + outside, SETTINGS) == []
 
 
@@ -47,7 +47,7 @@ def test_a_value_that_stays_while_the_prediction_moves(moved: float, constant: b
     """By five deviations and steps."""
     values = [0.0, step, *[2 * step] * 30]
     way = np.linspace(0.0, moved * (STDDEV + step), 30)
-    watch = fed(Channels(('a',)), values, predicted=[0.0, step, *2 * step + way])
+    watch = fed(ChannelWatch(('a',)), values, predicted=[0.0, step, *2 * step + way])
     assert watch.constant == [constant]
 
 
@@ -56,14 +56,14 @@ def test_a_sensor_with_noise_does_not_repeat_itself(grain: float, constant: bool
     """Its second differences before were a twentieth of the stated deviation, by their median."""
     noise = np.random.default_rng(3).standard_normal(9)
     noise *= grain * STDDEV / np.median(np.abs(np.diff(noise, 2)))
-    assert fed(NoiseWatch(('a',)), [*noise, *[noise[-1]] * 30]).constant == [constant]
+    assert fed(ChannelWatch(('a',)), [*noise, *[noise[-1]] * 30]).constant == [constant]
 
 
 @pytest.mark.parametrize('resolution, constant', [((), True), ((3.0 * STDDEV,), False)])
 def test_a_sensor_whose_resolution_is_known_may_repeat_itself(resolution: tuple[float, ...], constant: bool) -> None:
     """Values between two of its samples are no multiples of it."""
     values = 3.0 * STDDEV * np.array([0.0, 1.0, 0.3137, 1.0, 0.7071, 2.0, 1.2247, 1.0, 0.4142])
-    watch = NoiseWatch(('a',), resolution)
+    watch = ChannelWatch(('a',), resolution)
     for k, value in enumerate([*values, *[values[-1]] * 30]):
         watch.take(0.1 * k, [value], [0.0], [1.0], [True], [STDDEV], SETTINGS)
     assert watch.constant == [constant]
@@ -78,7 +78,7 @@ def test_the_observer_of_a_machine_takes_the_resolution_of_its_file() -> None:
 def test_a_step_of_the_values_is_no_finer_than_a_hundredth_of_the_noise() -> None:
     assert [common_step(0.05, change, 1e-3) for change in (0.1, 0.125)] == pytest.approx([0.05, 0.025])
     for step, found in ((1.02, 1.02), (0.98, 0.0)):
-        assert fed(Channels(('a',)), [0.0, step * 0.01 * STDDEV]).step == [pytest.approx(found * 0.01 * STDDEV)]
+        assert fed(ChannelWatch(('a',)), [0.0, step * 0.01 * STDDEV]).step == [pytest.approx(found * 0.01 * STDDEV)]
 
 
 @pytest.mark.parametrize('count, dt, square, misfit', [
@@ -119,8 +119,8 @@ def test_a_step_that_is_no_motion(inside: float, outside: float) -> None:
 
 def test_where_a_joint_can_be() -> None:
     """Beyond its limits by a tenth of what lies between them, and by the noise of a sample."""
-    assert within(1.099, 0.0, 1.0, 0.0) and not within(1.101, 0.0, 1.0, 0.0)
-    assert within(-0.149, 0.0, 1.0, 0.05) and not within(-0.151, 0.0, 1.0, 0.05)
+    assert with_room(0.0, 1.0, 0.0) == pytest.approx((-0.1, 1.1))
+    assert with_room(0.0, 1.0, 0.05) == pytest.approx((-0.15, 1.15))
 
 
 @pytest.mark.parametrize('t, moved, speed, found', [
@@ -129,7 +129,7 @@ def test_where_a_joint_can_be() -> None:
     (0.0, 0.0, 239.0, ''), (0.0, 0.0, 241.0, 'moves at')])
 def test_where_a_free_joint_can_be(t: float, moved: float, speed: float, found: str) -> None:
     model = by_hand.model()
-    bounds, q = Bounds(model, ('enc_a', 'enc_b')), np.zeros(len(model.names))
+    bounds, q = Bounds(model), np.zeros(len(model.names))
     bounds.know(0.0, q, q)
     at, rate = q.copy(), q.copy()
     at[model.z[0]], rate[model.z[0]] = moved, speed

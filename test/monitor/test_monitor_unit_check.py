@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pressures in another unit are known by their noise."""
+"""Pressures in another unit are known by their noise, samples of mechanisms by what is predicted."""
 
 import numpy as np
 import pytest
 
 from mbse_ros.machine import load_machine
-from mbse_ros.monitor.samples import FAINT, LARGEST, SAMPLES, UnitCheck
+from mbse_ros.monitor.units import FAINT, LARGEST, SAMPLES, UnitCheck, UnitRatio
 
 
 @pytest.fixture(scope='module')
@@ -77,3 +77,48 @@ def test_noise_is_measured_by_second_differences(machine, amplitude, is_found):
     """To and fro by a they are 4 a, and 1.652 deviations of white noise: 99.1 Pa at the limit of 60 Pa."""
     samples = 1e4 + amplitude * (-1.0) ** np.arange(40)
     assert found(machine, samples) == ['pressure/lift_piston'] * is_found
+
+
+RNG = np.random.default_rng(5)
+SLOW = 0.02 * np.arange(60.0)       # rad: a prediction that moves
+
+
+def named(values, predicted, unit='rad', variance=1e-4, angular=False, used=0):
+    """What the samples of a sensor are in that the gate refuses, after ``used`` more that it does not."""
+    watch = UnitRatio(unit, angular)
+    for value, at in zip(values, predicted):
+        watch.take(float(value), float(at), variance, True)
+    for _ in range(used):
+        watch.take(0.0, 0.0, variance, False)
+    return watch.found
+
+
+@pytest.mark.parametrize('unit, factor, name', [
+    ('rad', 180 / np.pi, 'degrees'), ('rad/s', 30 / np.pi, 'turns a minute'), ('m', 1e3, 'millimetres'),
+    ('m/s', 3.6, 'kilometres an hour'), ('m/s^2', 1 / 9.80665, 'g'), ('N', 180 / np.pi, '')])
+def test_a_unit_by_what_is_predicted(unit, factor, name):
+    """By ten samples at rest, and in motion where the prediction has another zero."""
+    assert named([factor * 1.2] * 10, [1.2] * 10, unit) == name and named([factor * 1.2] * 9, [1.2] * 9, unit) == ''
+    assert named(factor * (SLOW + 3.0) + factor * 0.01 * RNG.standard_normal(60), SLOW, unit, 1e9) == name
+
+
+@pytest.mark.parametrize('factor, name', [(1.09, 'degrees'), (1.11, ''), (0.91, 'degrees'), (0.89, '')])
+def test_a_factor_is_that_of_a_unit_to_a_tenth(factor, name):
+    values = np.degrees(factor * 1.2) * np.ones(20)
+    assert named(values, [1.2] * 20) == name and named(np.degrees(factor * SLOW), SLOW, 'rad', 1e9) == name
+    assert named(values, [1.2] * 20, 'rad', 0.13 ** 2) == ''        # what is predicted is not known to a tenth
+
+
+def test_what_is_no_unit():
+    """A jump, a motion that the prediction does not explain, a ratio to a prediction that is near zero."""
+    assert named(0.5 + SLOW, SLOW) == '' and named(0.5 + 1e-3 * RNG.standard_normal(60), 1e-3 * np.ones(60)) == ''
+    assert named(30.0 * RNG.standard_normal(300), RNG.standard_normal(300)) == ''
+    for share, name in ((0.2, 'degrees'), (0.26, '')):      # not explained of the changes: 0.04, 0.063
+        rest = SLOW.std() * share * np.tile([1.0, -1.0], 30)
+        assert named(np.degrees(SLOW + rest), SLOW, 'rad', 1e9) == name
+
+
+def test_an_angle_that_wraps_and_a_sensor_that_is_right_again():
+    at = SLOW + 3.0
+    assert named(np.degrees(at), (at + np.pi) % (2 * np.pi) - np.pi, angular=True, variance=1e9) == 'degrees'
+    assert named(np.degrees(at), at, used=9) == 'degrees' and named(np.degrees(at), at, used=10) == ''

@@ -22,7 +22,7 @@ class MachineParts:
     hydraulics: Hydraulics | None = None
     base: Base | None = None
 
-_COMMON = ('stddev', 'resolution')
+_COMMON = ('stddev', 'resolution', 'range')
 # By kind: the required keys, and the optional ones.
 _KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
           'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
@@ -51,7 +51,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
     kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
     allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
-    parts = entry.mapping(['kind', *needed], [*allowed, *(('range',) if machine.hydraulics is not None else ())])
+    parts = entry.mapping(['kind', *needed], [*allowed])
     if kind == 'pressure':
         return _pressure(name, entry, parts, references, machine)
     if kind == 'inclination':

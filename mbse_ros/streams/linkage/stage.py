@@ -30,6 +30,8 @@ from .start import first_pose, moved_to, restart_pose
 
 Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'
+DROPPED = {Fault.STUCK: 'constant sensor', Fault.FAR: 'beyond the limits of its joint',
+           Fault.SATURATED: reason_of(Fault.SATURATED)}
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
 
 
@@ -170,8 +172,9 @@ class LinkageStage:
     def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
         """Begin a grid where the sensors say, the rest as it was; ``_broken``: why the last state could not be kept."""
         tuned, names = self._active.running.tuned, self.model.independent
-        o = np.array([value if self._monitor.usable(i, value, stddev) else nan for i, (value, stddev) in enumerate(zip(
-            (values.get(name, nan) for name in self.channels), tuned.stddev.tolist()))])
+        samples = {i: values.get(name, nan) for i, name in enumerate(self.channels)}
+        unusable = self._monitor.unusable(samples, tuned.deviations)
+        o = np.array([nan if i in unusable else value for i, value in samples.items()])
         if self.settings.start_at == 'sensors':
             self._last_q = first_pose(self._monitor.observed, o, tuned.stddev, self._last_q)
         shown = self._monitor.observed.shown(self._last_q)
@@ -196,16 +199,15 @@ class LinkageStage:
                 measured[self._places[name]] = value
             else:
                 self._inputs.add(index, place, value)
-        deviations = self._active.running.tuned.deviations
         if measured:
             self._history.extend(index, self._active.running)
             changed = index
+        unusable = self._monitor.unusable(measured, self._active.running.tuned.deviations)
         for place, value in measured.items():
-            if self._monitor.usable(place, value, deviations[place]):
-                self._history[index].o[place] = value
+            if place in unusable:
+                self._dropped.dropped[next(why for fault, why in DROPPED.items() if fault in unusable[place])] += 1
             else:
-                constant = self._monitor.watch.constant[place]
-                self._dropped.dropped['constant sensor' if constant else 'beyond the limits of its joint'] += 1
+                self._history[index].o[place] = value
         first = self._inputs.placed(self._history)
         return changed if first is None else min(changed, first)
 
