@@ -1,18 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse check-data``: what is wrong with the data of a bag for a machine, and how to fix it."""
+"""``mbse check-data``: what is wrong with the data of a bag for a machine or a mechanism, and how to fix it."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 import mbse_ros as mbse
 
-from .arguments import Json, Namespace, OfBag, OfMachine, Sources, Valve, called, hand_over
+from .arguments import (
+    Json,
+    Namespace,
+    OfBag,
+    OfMachine,
+    OfSensors,
+    Sources,
+    Valve,
+    called,
+    hand_over,
+    mechanism_of,
+    names_of,
+)
 
 
 def check_data(
         bag: OfBag,
         machine: OfMachine = None,
+        mechanism: Annotated[str | None, typer.Option(
+            help='Samples of a mechanism instead: name of a file in config/mechanisms, or a path.')] = None,
+        sensors: OfSensors = None,
         valve: Valve = None,
         json_: Json = None,
         sources: Sources = None,
@@ -24,7 +41,9 @@ def check_data(
     """
     from ..report.files import check_file
     check_file(json_)
-    checked = called(mbse.check_data, bag, machine, valve=valve, sources=sources, namespace=namespace)
+    names = names_of(sensors)
+    checked = called(mbse.check_data, bag, machine, mechanism=mechanism_of(mechanism, names, 'vm'),
+                     sensors=names or None, valve=valve, sources=sources, namespace=namespace)
     for note in checked.notes:
         typer.echo(f'note: {note}', err=True)
     hand_over(checked, json_)

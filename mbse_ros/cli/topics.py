@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse topics``: what there is on the topics of a bag or of the running graph, and a map for a machine."""
+"""``mbse topics``: what there is on the topics of a bag or of the running graph, and a map for a machine or a
+mechanism."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BagError, MbseError
+from .arguments import refuse_options
 
 if TYPE_CHECKING:
     from ..sources.proposals.survey import Survey
@@ -22,34 +24,42 @@ def topics(
         machine: Annotated[str | None, typer.Option(
             help='Propose a map for this machine: name of a file in config/machines, or a path to a .yaml file.')
         ] = None,
+        mechanism: Annotated[str | None, typer.Option(
+            help='Propose a map for this mechanism: name of a file in config/mechanisms, or a path.')] = None,
         output: Annotated[Path | None, typer.Option(
-            '-o', '--output', help='New .yaml file for the map of --machine NAME. [printed]')] = None,
+            '-o', '--output', help='New .yaml file for the map. [printed]')] = None,
         seconds: Annotated[float, typer.Option(
             min=0.1, max=3600, help='Of the running graph: how long to listen, s.')] = SECONDS) -> None:
     """List what is on the topics, or propose a map of them.
 
-    Types, rates and stamps; with --machine NAME, YAML that --sources takes. Exit status 1 where no channel of the
-    machine was found.
+    Types, rates and stamps; with --machine NAME or --mechanism NAME, YAML that --sources takes. Exit status 1 where no
+    channel of it was found.
     """
+    from ..dynamics.model import load_model
     from ..machine import load_machine
-    from ..sources.proposals.propose import proposal_text, propose, topic_lines
-    if output is not None and machine is None:
-        raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME')
+    from ..sources.proposals.propose import channels_of, proposal_text, propose, topic_lines
+    if mechanism is not None:
+        refuse_options('a machine', {'machine': machine})
+    if output is not None and machine is None and mechanism is None:
+        raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME, or --mechanism '
+                        'NAME')
     if output is not None and output.exists():
         raise BagError(str(output), 'exists already and is not overwritten')
-    loaded = None if machine is None else load_machine(machine)
+    loaded = (load_model(mechanism, backend='vm') if mechanism is not None else
+              None if machine is None else load_machine(machine))
     survey = _recorded(bag) if bag is not None else _live(seconds)
     if loaded is None:
         typer.echo('\n'.join(topic_lines(survey.topics)))
         return
     proposal = propose(survey.topics, loaded)
     source = str(bag) if bag is not None else 'the ROS graph'
-    text = proposal_text(proposal, loaded.name, survey.topics, source)
+    text = proposal_text(proposal, loaded, survey.topics, source)
     if output is None:
         typer.echo(text, nl=False)
     else:
         output.write_text(text, encoding='utf-8')
-        typer.echo(f'wrote {output}: {len(proposal.guesses)} of {len(loaded.channels)} channels of {loaded.name}')
+        typer.echo(f'wrote {output}: {len(proposal.guesses)} of {len(channels_of(loaded))} channels of '
+                   f'{loaded.description.name}')
     if not proposal.guesses:
         raise typer.Exit(1)
 

@@ -114,3 +114,33 @@ def test_what_cannot_be_is_one_line(recorded, words, text):
 def test_options_of_a_mechanism_are_refused_for_a_machine(recorded):
     done = mbse('estimate', recorded[3], '--estimator', 'UKF')
     assert done.status == 2 and 'it is for a mechanism' in done.err
+
+
+def test_what_is_wrong_with_the_data_and_a_map_of_the_topics(recorded, tmp_path):
+    """Sound samples; the gyro in degrees; a sensor that is not there; the map that is proposed is one."""
+    model, frames, inputs, bag, channels = recorded
+    done = mbse('check-data', bag, '--mechanism', 'four_bar', '--sensors', ','.join(SENSORS), '--json',
+                tmp_path / 'x.json')
+    assert done.status == 0 and done.out.startswith('nothing wrong is seen in '), done
+    result = json.loads((tmp_path / 'x.json').read_text())
+    assert result['mechanism'] == 'four_bar' and 'machine' not in result and result['unchecked'] == []
+    place = channels.index('crank_gyro')
+    wrong = [SimpleNamespace(**{**vars(frame), 'samples': np.where(np.arange(len(channels)) == place, np.degrees(
+        frame.samples), frame.samples)}) for frame in frames]
+    write(tmp_path / 'wrong', wrong, model, channels, inputs)
+    done = mbse('check-data', tmp_path / 'wrong', '--mechanism', 'four_bar')
+    assert done.status == 1 and 'multiply by 0.0174533: the values look like degrees' in done.out
+    assert 'coupler_gyro: no sample in the bag; record them under these names, or say which sensors' in done.out
+    assert done.out.splitlines()[-1].startswith('2 findings in ')
+    both = refused('check-data', bag, '--mechanism', 'four_bar', '--machine', 'zx200')
+    assert both.startswith("--machine: got 'zx200'")
+    assert refused('check-data', bag, '--sensors', 'encoder').startswith("--sensors: got ['encoder'], expected no such")
+    done = mbse('topics', bag, '--mechanism', 'four_bar', '-o', tmp_path / 'map.yaml')
+    assert done.status == 0 and done.out.endswith('channels of four_bar\n')
+    text = (tmp_path / 'map.yaml').read_text()
+    assert '# All of these are the topics of this package' in text and '#   input/torque: a force or torque' in text
+    assert '  position/theta:' in text and '  gyro/crank_gyro:' in text
+    done = mbse('check-data', bag, '--mechanism', 'four_bar', '--sources', tmp_path / 'map.yaml')
+    assert done.out.count('no sample in the bag') == 1 and 'coupler_gyro' in done.out
+    both = refused('topics', bag, '--mechanism', 'four_bar', '--machine', 'zx200')
+    assert both.startswith("--machine: got 'zx200'")

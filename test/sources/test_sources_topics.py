@@ -102,7 +102,7 @@ def test_numbers_have_no_exponent():
     stamps = range(T0, T0 + 500_000_000, 5_000_000)
     found = proposed([('/rig/strokes', JOINT_STATE, stamp, joint_state(TYPES, stamp, ['lift'], [5e-8 * (stamp - T0)]))
                       for stamp in stamps], 'patu655_lift')
-    text = proposal_text(found, 'patu655_lift', {}, 'a bag')
+    text = proposal_text(found, load_machine('patu655_lift'), {}, 'a bag')
     assert 'rate: 200 Hz' in text and ' to 247 mm of 0 mm to 535 mm as cm' in text and 'e+0' not in text
 
 

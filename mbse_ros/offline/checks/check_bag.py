@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the data of a bag for a machine: its names, then its samples."""
+"""What is wrong with the data of a bag for a machine or a mechanism: its names, then its samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bags.bag import open_bag
+from ...bags.reader import BagReader
 from ...bags.topics import TopicMap
+from ...dynamics.model import Model
+from ...estimators.filters.parts.problem import problem
 from ...machine import Machine
 from ...sources.map import SourceMap
-from ...sources.reader import sample_reader
+from ...sources.reader import mechanism_reader, sample_reader
 from ..bag import frame_of
 from ..log_samples import LogSamples
 from .findings import machine_findings
-from .plausibility import judged
+from .mechanism_rules import mechanism_verdict
+from .plausibility import Verdict, judged
 from .remedies import Finding
 from .time_rules import refused_stamps
 
@@ -29,8 +34,8 @@ EMPTY = 0.5         # share of samples without a value, from which a sensor coun
 
 @dataclass(frozen=True)
 class Checked:
-    """Findings on a ``bag`` for a ``machine``; what was ``unchecked``, with reasons; ``notes`` of the reader; how much
-    was looked at."""
+    """Findings on a ``bag`` for a ``machine`` or a ``mechanism``, by its name; what was ``unchecked``, with reasons;
+    ``notes`` of the reader; how much was looked at."""
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...]
@@ -39,6 +44,7 @@ class Checked:
     seconds: float
     bag: str = ''
     machine: str = ''
+    mechanism: str = ''
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -61,7 +67,8 @@ class Checked:
         """The same."""
         from ...report.files import plain  # here, as it takes its time to import
         found: dict[str, Any] = plain({
-            'bag': self.bag, 'machine': self.machine, 'samples': self.samples, 'seconds': self.seconds,
+            'bag': self.bag, **({'mechanism': self.mechanism} if self.mechanism else {'machine': self.machine}),
+            'samples': self.samples, 'seconds': self.seconds,
             'findings': [{'kind': item.kind, 'channels': item.channels, 'seen': item.seen, 'remedy': item.remedy}
                          for item in self.findings], 'unchecked': self.unchecked, 'notes': self.notes})
         return found
@@ -75,16 +82,42 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
     findings = machine_findings(frame_of(source, reader.namespace, topics), machine)
-    silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in samples.names)
-    if silent:
-        remedy = 'record them under these names, or name the machine that it is (--machine)'
-        if all(name.startswith('command/') for name in silent):
-            remedy += ', or do without commands (--valve unknown)'
-        findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
-    findings += [Finding('silent', (name,), f'{100 * share:.0f} % of its samples have no value (NaN)',
-                         'look at its cable and its driver') for name in machine.channels if name in samples.names
-                 and (share := float(np.isnan(samples[name].values).mean())) >= EMPTY]
-    verdict = judged(samples, machine, reader.ages)
+    silent = _silent(samples, reader.channels)
+    remedy = 'record them under these names, or name the machine that it is (--machine)'
+    if all(name.startswith('command/') for name in silent):
+        remedy += ', or do without commands (--valve unknown)'
+    findings += _missing(samples, silent, machine.channels, remedy)
+    return _checked(reader, samples, findings, judged(samples, machine, reader.ages))
+
+
+def check_mechanism(bag: Path, model: Model, sensors: Sequence[str] = (), namespace: str | None = None,
+                    sources: SourceMap | None = None) -> Checked:
+    """The same of a mechanism with some of its ``sensors``, default all; raises as above, and SettingError."""
+    names = problem(model, tuple(sensors) or tuple(model.description.mechanical_sensors)).channels
+    reader = mechanism_reader(bag, model, names, namespace, sources)
+    samples = LogSamples.read(reader)
+    silent = _silent(samples, reader.channels)
+    remedy = 'record them under these names, or say which sensors there are (--sensors); see mbse topics'
+    if all(name.startswith('input/') for name in silent):
+        remedy = 'record what acts on the mechanism: an estimate takes 0 for it'
+    findings = _missing(samples, silent, names, remedy)
+    return _checked(reader, samples, findings, mechanism_verdict(samples, model, names, reader.ages))
+
+
+def _silent(samples: LogSamples, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in samples.names)
+
+
+def _missing(samples: LogSamples, silent: tuple[str, ...], sensors: Sequence[str], remedy: str) -> list[Finding]:
+    """Channels without a sample, with their remedy, and sensors most of whose samples have no value."""
+    return [*([Finding('silent', silent, 'no sample in the bag', remedy)] if silent else []), *(
+        Finding('silent', (name,), f'{100 * share:.0f} % of its samples have no value (NaN)',
+                'look at its cable and its driver') for name in sensors if name in samples.names
+        and (share := float(np.isnan(samples[name].values).mean())) >= EMPTY)]
+
+
+def _checked(reader: BagReader, samples: LogSamples, findings: list[Finding], verdict: Verdict) -> Checked:
+    """The findings with those on the clock of the log, and what the reader says."""
     silence = reader.silence()       # a finding
     notes = (*(line for line in reader.warnings if line not in silence), *verdict.notes)
     if reader.ages.set_ahead:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...estimators.interpolation_error import RARE, line_errors
+from ...estimators.linkage_settings import LinkageSettings
 from ...machine import Machine
 from ...monitor.ages import Age, offsets
 from ...monitor.rates import needed_rate
@@ -36,6 +37,8 @@ NOISES = 6.0            # deviations of a sensor's noise
 OFTEN = 0.1             # share of the samples beside which lines are too far off
 ADVISED = 0.055         # s from sample to sample: 20 Hz, to 10 %
 MANY = 200              # pauses of a sensor that are looked at
+PAUSED = 5.0            # times the usual interval of a mechanism's sensor, from which on it pauses
+HELD = ('command/', 'input/')       # what is held until it is another
 ZONE, NEAR = 3600.0, 5.0            # s: whole hours are a time zone, to some seconds
 LEAPS = (18.0, 19.0, 37.0)          # s between UTC, GPS and TAI
 EPOCH = 1e7             # s, four months: more is no clock that is set wrong, but one that counts from elsewhere
@@ -57,8 +60,10 @@ class _Stamps:
         return int(low), int(high)
 
 
-def time_findings(samples: LogSamples, settings: InterpolationSettings = InterpolationSettings()) -> list[Finding]:
-    """Findings on the stamps of all channels and commands; channels with the same fate share one."""
+def time_findings(samples: LogSamples, settings: InterpolationSettings | LinkageSettings = InterpolationSettings()
+                  ) -> list[Finding]:
+    """Findings on the stamps of all channels and commands; channels with the same fate share one. ``settings``: of a
+    machine, whose samples are interpolated, or of the filter of a mechanism."""
     found: list[Finding] = []
     sound: list[_Stamps] = []
     for name in samples.names:
@@ -71,10 +76,10 @@ def time_findings(samples: LogSamples, settings: InterpolationSettings = Interpo
     apart = _apart([item for item in sound if item.name not in told]) if not leapt else []
     found += [*leapt, *apart]
     strange = {name for finding in apart for name in finding.channels}
-    sensors = [item for item in sound if not item.name.startswith('command/') and item.name not in told | strange]
+    sensors = [item for item in sound if not item.name.startswith(HELD) and item.name not in told | strange]
     rates = {item.name: _rate(item, settings) for item in sensors}
     found += [finding for findings in rates.values() for finding in findings]
-    found += _silences([item for item in sensors if not rates[item.name]], settings.max_gap)
+    found += _silences([item for item in sensors if not rates[item.name]], settings)
     return joined(found, samples.names)
 
 
@@ -208,14 +213,14 @@ def apart_finding(name: str, offset: float) -> Finding:
                    delayed(offset))
 
 
-def _rate(item: _Stamps, settings: InterpolationSettings) -> list[Finding]:
-    """A channel whose usual interval is not interpolated."""
+def _rate(item: _Stamps, settings: InterpolationSettings | LinkageSettings) -> list[Finding]:
+    """A channel whose usual interval is none of a sensor, or is not interpolated."""
     intervals = np.diff(np.unique(item.stamps)) * 1e-9
     usual = float(np.median(intervals))
     if usual < SHORTEST:
         return [Finding('stamp', (item.name,), f'a sample each {usual:.3g} s',
                         f'the unit of its stamps is wrong; {RECORD}')]
-    if usual <= SELDOM:
+    if usual <= SELDOM or isinstance(settings, LinkageSettings):
         return []
     used = (f'what moves in between is not seen, though it is interpolated up to interpolation.max_gap '
             f'({settings.max_gap:g} s)' if usual <= settings.max_gap else
@@ -225,11 +230,14 @@ def _rate(item: _Stamps, settings: InterpolationSettings) -> list[Finding]:
                     f'record it at 20 Hz or more{higher}')]
 
 
-def _silences(sensors: list[_Stamps], longest: float) -> list[Finding]:
-    """Sensors that send nothing for longer than is interpolated while others go on: three times, or for long."""
+def _silences(sensors: list[_Stamps], settings: InterpolationSettings | LinkageSettings) -> list[Finding]:
+    """Sensors that send nothing for longer than is interpolated, or than a filter bears, while others go on: three
+    times, or for long."""
     found, sorted_stamps = [], {item.name: np.unique(item.stamps) for item in sensors}
     end = max((item.ends[1] for item in sensors), default=0)
     for name, stamps in sorted_stamps.items():
+        longest = (settings.max_gap if isinstance(settings, InterpolationSettings) else
+                   max(settings.coast_after, PAUSED * 1e-9 * float(np.median(np.diff(stamps)))))
         begins, ends = stamps, np.append(stamps[1:], max(end, int(stamps[-1])))
         pauses = np.flatnonzero(ends - begins > longest * SECOND)
         pauses = pauses[np.argsort(begins[pauses] - ends[pauses], kind='stable')][:MANY]
@@ -241,8 +249,9 @@ def _silences(sensors: list[_Stamps], longest: float) -> list[Finding]:
             times = f'{len(alone)} times for more than {longest:g} s, ' if len(alone) > 1 else ''
             at = int(begins[alone[0]] - min(own[0] for own in sorted_stamps.values())) / SECOND
             seen = f'sends nothing {times}for {seconds:.1f} s in all, the longest from t = {at:.1f} s, others do'
-            found.append(Finding('gap', (name,), seen, 'look at its cable, its driver and its bus: the mass is '
-                                 'held meanwhile'))
+            found.append(Finding('gap', (name,), seen, 'look at its cable, its driver and its bus: '
+                                 + ('the mass is held' if isinstance(settings, InterpolationSettings) else
+                                    'an estimate may coast') + ' meanwhile'))
     return found
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...machine import Machine
+from ...description.machine_parts import Volume
+from ...description.model import MechanismDescription
 from ...machine.channels import Channel
 from ..path import Path, PathStep, path_text
 from .survey import TopicSurvey
@@ -125,7 +126,7 @@ class Likeness(NamedTuple):
     doubts: tuple[str, ...] = ()
 
 
-def likeness(machine: Machine, channel: Channel, candidate: Candidate) -> Likeness | None:
+def likeness(description: MechanismDescription, channel: Channel, candidate: Candidate) -> Likeness | None:
     """None where the names contradict each other."""
     owner = channel.name.partition('/')[2]
     if channel.sensor.kind == 'inclination':
@@ -134,15 +135,20 @@ def likeness(machine: Machine, channel: Channel, candidate: Candidate) -> Likene
         return None
     if channel.kind in ('gyro', 'accelerometer'):
         return _of_axis(owner, candidate)
-    part = _part(owner, candidate, _part_words(machine, channel, owner))
+    part = _part(owner, candidate, _part_words(_volume(description, channel), owner))
     if part is None or channel.kind != 'pressure':
         return part
-    return _side(machine, channel, candidate, part)
+    return _side(_volume(description, channel), candidate, part)
 
 
-def _part_words(machine: Machine, channel: Channel, owner: str) -> list[str]:
+def _volume(description: MechanismDescription, channel: Channel) -> Volume | None:
+    """What a pressure is the pressure of; None of a supply, and of another channel."""
+    hydraulics = description.hydraulics
+    return None if hydraulics is None else hydraulics.volumes.get(channel.sensor.volume or '')
+
+
+def _part_words(volume: Volume | None, owner: str) -> list[str]:
     """Words of the part that a channel is of: of a volume those of the cylinders whose chambers it joins."""
-    volume = machine.hydraulics.volumes.get(channel.sensor.volume or '')
     named = words(owner)
     return named if volume is None or parts_in(named) else [
         word for cylinder, _ in volume.chambers for word in words(cylinder)]
@@ -164,9 +170,8 @@ def _part(owner: str, candidate: Candidate, wanted: list[str]) -> Likeness | Non
     return Likeness(0.0, False, 'nothing in its name')
 
 
-def _side(machine: Machine, channel: Channel, candidate: Candidate, part: Likeness) -> Likeness | None:
+def _side(volume: Volume | None, candidate: Candidate, part: Likeness) -> Likeness | None:
     """Which side of the piston, where the channel is of one."""
-    volume = machine.hydraulics.volumes.get(channel.sensor.volume or '')
     sides = {side for _, side in volume.chambers} if volume else set()
     if len(sides) != 1:
         return part

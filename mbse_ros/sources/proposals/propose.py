@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which number of which topic could be which channel of a machine: by names, types, units and ranges.
+"""Which number of which topic could be which channel of a machine or a mechanism: by names, types, units and ranges.
 
-A guess needs a name that fits, unless nothing else could be meant, and values that the machine can have. What several
+A guess needs a name that fits, unless nothing else could be meant, and values that it can have. What several
 numbers fit equally well, or none, stays open.
 
 ``proposal_text`` is a proposal as the YAML that ``--sources`` takes, with a comment on each guess.
@@ -16,14 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ...bags.sensor_topics import JOINTS
 from ...bags.topics import TopicMap
 from ...description.coordinate_units import measured_unit
+from ...dynamics.model import Model
 from ...machine import Machine
-from ...machine.channels import Channel
+from ...machine.channels import Channel, sensor_channels
 from ...report.text import number
 from ..map import ARRIVAL, FORMAT
 from .candidates import Candidate, Likeness, candidates_of, likeness
-from .fits import STILL, UnitFit, position_fits, pressure_fit, pressure_units, rate_fits
+from .fits import FASTER, STILL, UnitFit, position_fits, pressure_fit, pressure_units, rate_fits
 from .survey import TopicSurvey
 
 SURE = 2.0          # points of a name from which it counts
@@ -63,13 +65,13 @@ class _Match(NamedTuple):
 class _Search:
     """Channels of one kind against all numbers of that kind."""
 
-    machine: Machine
+    item: Machine | Model
     candidates: Sequence[Candidate]
     units: Mapping[str, list[str]] = field(default_factory=dict)
 
     def match(self, channel: Channel, candidate: Candidate) -> _Match | None:
         """None where it cannot be."""
-        like = likeness(self.machine, channel, candidate)
+        like = likeness(self.item.description, channel, candidate)
         if like is None:
             return None
         fits = tuple(self.fits(channel, candidate))
@@ -84,22 +86,30 @@ class _Search:
             units = self.units.get(candidate.group, [])
             return [fit for fit in (pressure_fit(candidate.values, unit) for unit in units) if fit]
         if channel.kind == 'position':
-            fits = position_fits(candidate.values, self.machine, channel)
+            fits = position_fits(candidate.values, self.item, channel)
             return [fit for fit in fits if fit.unit == 'rad'] if candidate.path in candidate.survey.angles else fits
-        return rate_fits(candidate.values, measured_unit(self.machine.description, channel.sensor.name),
-                         candidate.length)
+        return rate_fits(candidate.values, measured_unit(self.item.description, channel.sensor.name),
+                         candidate.length, FASTER if isinstance(self.item, Model) else 1.0)
 
 
+def channels_of(item: Machine | Model) -> tuple[Channel, ...]:
+    """Channels of a machine, or of the sensors of a mechanism that its filters know."""
+    if isinstance(item, Machine):
+        return item.all_channels
+    sensors = item.description.mechanical_sensors
+    return tuple(channel for channel in sensor_channels(item.description) if channel.sensor.name in sensors)
 
-def propose(topics: Mapping[str, TopicSurvey], machine: Machine) -> Proposal:
-    """Guesses for the channels of a machine, and what is left open of the others and of the commands."""
-    known = candidates_of(topics)
+
+def propose(topics: Mapping[str, TopicSurvey], item: Machine | Model) -> Proposal:
+    """Guesses for the channels of a machine or a mechanism, and what is left open of the others, of the commands and of
+    the inputs."""
+    known, wanted = candidates_of(topics), channels_of(item)
     guesses: dict[str, ChannelProposal] = {}
     left: dict[str, str] = {}
-    for kind in dict.fromkeys(channel.kind for channel in machine.all_channels):
-        channels = [channel for channel in machine.all_channels if channel.kind == kind]
+    for kind in dict.fromkeys(channel.kind for channel in wanted):
+        channels = [channel for channel in wanted if channel.kind == kind]
         own = [candidate for candidate in known if kind in candidate.kinds]
-        search = _Search(machine, own, _pressure_units(own) if kind == 'pressure' else {})
+        search = _Search(item, own, _pressure_units(own) if kind == 'pressure' else {})
         matches = [[search.match(channel, candidate) for candidate in own] for channel in channels]
         chosen = _assigned(matches)
         for row, channel in enumerate(channels):
@@ -108,8 +118,10 @@ def propose(topics: Mapping[str, TopicSurvey], machine: Machine) -> Proposal:
                 left[channel.name] = _open(search, channel, matches[row])
             else:
                 guesses[channel.name] = guess
-    for name in machine.commands:
+    for name in item.commands if isinstance(item, Machine) else ():
         left[name] = 'in V, and what is recorded is seldom that: `--valve unknown` needs no commands'
+    for name in item.inputs if isinstance(item, Model) else ():
+        left[f'input/{name}'] = 'a force or torque: without one an estimate takes 0 for it'
     return Proposal(_one_unit(guesses), left)
 
 
@@ -169,7 +181,7 @@ def _open(search: _Search, channel: Channel, row: Sequence[_Match | None]) -> st
         more = f' and {len(possible) - SHOWN} more' if len(possible) > SHOWN else ''
         return 'no name decides; possible by their values: ' + ', '.join(name for _, name in possible[:SHOWN]) + more
     named = [candidate for candidate in search.candidates
-             if (like := likeness(search.machine, channel, candidate)) is not None and like.points >= SURE]
+             if (like := likeness(search.item.description, channel, candidate)) is not None and like.points >= SURE]
     if named:
         low, high = float(named[0].values.min()), float(named[0].values.max())
         return f'{named[0]} has a fitting name, but {low:.4g} to {high:.4g} is possible in no unit'
@@ -217,12 +229,13 @@ def topic_lines(topics: Mapping[str, TopicSurvey]) -> list[str]:
     return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
-def proposal_text(proposal: Proposal, machine: str, topics: Mapping[str, TopicSurvey], source: str) -> str:
+def proposal_text(proposal: Proposal, item: Machine | Model, topics: Mapping[str, TopicSurvey], source: str) -> str:
     """The whole file; one without a guess is comments alone."""
     guesses = list(proposal.guesses.values())
     lines = [f'# Topics of {source}:', *(f'#   {line}' for line in topic_lines(topics)), '#',
-             f'# A guess for the machine {machine}, by names and values alone: read each line before you trust it.']
-    if guesses and all(_is_own(guess) for guess in guesses):
+             f'# A guess for the {"machine" if isinstance(item, Machine) else "mechanism"} {item.description.name}, by '
+             'names and values alone: read each line before you trust it.']
+    if guesses and all(_is_own(guess, item) for guess in guesses):
         lines.append('# All of these are the topics of this package: they are found without a map.')
     if guesses:
         lines += [f'format: {FORMAT}', *_topic_section(guesses), 'channels:']
@@ -234,9 +247,12 @@ def proposal_text(proposal: Proposal, machine: str, topics: Mapping[str, TopicSu
     return '\n'.join(lines) + '\n'
 
 
-def _is_own(guess: ChannelProposal) -> bool:
+def _is_own(guess: ChannelProposal, item: Machine | Model) -> bool:
     """Whether a channel is where it is read without a map."""
     topics = TopicMap()
+    if isinstance(item, Model):
+        own = JOINTS, topics.position, topics.imu, 'sensors/value'
+        return any(f'/{name}' in guess.candidate.topic for name in own)
     kind, _, owner = guess.channel.partition('/')
     name = {'pressure': f'{topics.pressure}/{owner}', 'gyro': topics.imu, 'accelerometer': topics.imu}.get(
         kind, topics.position)

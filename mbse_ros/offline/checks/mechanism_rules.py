@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the samples of a log can be those of a mechanism: stamps and rates, each sensor by itself, the limits of its
+joints, and what the sensors say of each other.
+
+Encoders of all independent coordinates give the pose and, by their slopes, the speeds. From these follow, by the
+mechanism's own equations, what sensors of speeds, and other sensors of the pose, read: a gain that is that of another
+unit, or negative, is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...compiled import Kernel
+from ...description.coordinate_units import DEGREES, measured_unit, unit_of
+from ...dynamics.model import Model
+from ...errors import MbseError
+from ...estimators.filters.parts.problem import Problem, problem
+from ...estimators.linkage_settings import LinkageSettings
+from ...machine.channels import Channel, sensor_channels
+from ...monitor.ages import Ages
+from ...monitor.mechanism import PLACES, RATES
+from ...streams.linkage.start import moved_to
+from ..log_samples import LogSamples
+from .channel_series import STEP, Means, Series, means_of, series_of
+from .plausibility import OWN, Verdict
+from .remedies import DEGREE, LENGTH_UNITS, Finding
+from .sensor_rules import huge_values, sensor_findings
+from .time_rules import age_findings, joined, leaps, time_findings
+
+BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a joint is beyond its limits
+LASTING = 0.3       # s for which it is
+MOSTLY = 0.5        # share of the samples beyond, from which on it may be in another unit
+POSES = 200         # instants at which the pose is looked for
+NOWHERE = 0.5       # share of them without a pose, from which on something is wrong with the encoders
+FEWEST = 20         # instants from which on a gain is looked at
+ALIKE = 1.25        # times a gain, up or down, that is the same
+EXPLAINED = 0.9     # share of the motion of a sensor that the gain explains
+MOVES = 10.0        # deviations of a sensor's noise: less motion says nothing of its gain
+UNITS = {'rad': {'degrees': DEGREE}, 'm': LENGTH_UNITS}
+
+
+def mechanism_verdict(samples: LogSamples, model: Model, names: Sequence[str], ages: Ages | None = None,
+                      settings: LinkageSettings = LinkageSettings()) -> Verdict:
+    """Findings on samples of the channels ``names`` of a mechanism's sensors, as its stage calls them, and of its
+    inputs, SI; ``ages`` on arrival, if they are known."""
+    series, description = series_of(samples), model.description
+    channels = {c.output: c for c in sensor_channels(description) if c.output in names and c.output in series}
+    findings = time_findings(samples, settings)
+    findings += _seldom(series, channels, settings)
+    findings += leaps(series, {name: c.sensor.noise for name, c in channels.items() if c.sensor.kind in PLACES})
+    told = {name for finding in findings for name in finding.channels}
+    findings += [item for item in joined(age_findings(ages.apart if ages else {})) if not told & set(item.channels)]
+    findings += huge_values(samples)
+    for name, channel in channels.items():
+        findings += sensor_findings(replace(channel, name=name), series[name], *_unit(model, channel))
+        findings += _beyond_limits(model, name, channel, series[name])
+    if any(item.kind in ('clock', 'stamp', 'unstamped') for item in findings):
+        return Verdict(tuple(findings), ('speeds against positions, whose stamps are not of one clock',))
+    wrong = {name for item in findings if item.kind in ('unit', 'range', 'stuck') for name in item.channels}
+    more, unchecked = _against_each_other(model, names, {n: c for n, c in channels.items() if n not in wrong}, series)
+    others = {name for item in (*findings, *more) if item.kind == 'unit' for name in item.channels}
+    findings = [item for item in findings if item.kind not in OWN or not others & set(item.channels)]
+    return Verdict((*findings, *more), (unchecked,) if unchecked else ())
+
+
+def _unit(model: Model, channel: Channel) -> tuple[str, float]:
+    """Unit in which numbers of a channel are shown, and the factor from SI to it."""
+    unit = measured_unit(model.description, channel.sensor.name)
+    for si, shown, scale in ('rad', 'deg', DEGREES), ('m', 'mm', 1e3):
+        if unit in (si, f'{si}/s'):
+            return shown + unit[len(si):], scale
+    return unit, 1.0
+
+
+def _seldom(series: Mapping[str, Series], channels: Mapping[str, Channel], settings: LinkageSettings) -> list[Finding]:
+    """Sensors of which even the fastest comes so rarely that the filter has nothing to go by in between."""
+    usual = {name: float(np.median(np.diff(series[name].t))) for name in channels if series[name].t.size > 1}
+    shortest = min(usual.values(), default=0.0)
+    if shortest <= settings.coast_after:
+        return []
+    return [Finding('rate', tuple(usual), f'the fastest comes at {1.0 / shortest:.3g} Hz: between samples that are '
+                    f'{shortest:.3g} s apart an estimate coasts (linkage.coast_after, {settings.coast_after:g} s)',
+                    f'record them at {1.0 / settings.coast_after:.3g} Hz or more')]
+
+
+def _beyond_limits(model: Model, name: str, channel: Channel, series: Series) -> list[Finding]:
+    """An encoder that stays where its joint cannot be; in another unit, if all of it is within the limits there."""
+    limits = _limits(model, channel.sensor.coordinate)
+    if channel.sensor.kind != 'encoder' or channel.sensor.wraps or limits is None:
+        return []
+    low, high = limits
+    room = BEYOND * (high - low if np.isfinite(high - low) else 0.0) + NOISES * channel.sensor.noise
+    unit = unit_of(model.description, channel.sensor.coordinate)
+
+    def outside(values: np.ndarray) -> np.ndarray:
+        return (values < low - room) | (values > high + room)
+    marks = np.concatenate([[False], outside(series.values), [False]]).astype(np.int8)
+    starts, ends = (np.flatnonzero(np.diff(marks) == sign) for sign in (1, -1))
+    spells = series.t[ends - 1] - series.t[starts]
+    if not spells.size or spells.max() < LASTING:
+        return []
+    seen = (f'{series.values.min():.4g} to {series.values.max():.4g} {unit}, for {spells.sum():.1f} s outside the '
+            f'limits of {low:.4g} to {high:.4g} {unit}')
+    for words, factor in UNITS.get(unit, {}).items() if outside(series.values).mean() > MOSTLY else ():
+        if not outside(factor * series.values).any() and factor * np.ptp(series.values) > 2.0 * channel.sensor.noise:
+            return [Finding('unit', (name,), seen, f'multiply by {factor:.6g}: the values look like {words}')]
+    return [Finding('range', (name,), seen, "look at the sensor's zero, sign and scaling; or correct the limits in the "
+                                            "mechanism's file")]
+
+
+def _limits(model: Model, name: str) -> tuple[float, float] | None:
+    """Stroke of a cylinder, or limits of the joint of a coordinate; None without."""
+    description = model.description
+    if name in description.cylinders:
+        return 0.0, description.cylinders[name].stroke.value
+    coordinate = description.coordinates.get(name)
+    joint = description.joints.get((coordinate.joint if coordinate else '') or name)
+    return None if joint is None else joint.limits
+
+
+def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[str, Channel],
+                        series: Mapping[str, Series]) -> tuple[list[Finding], str]:
+    """Findings on units and signs, and why they could not be looked at, or ''."""
+    encoders = _encoders(model, channels)
+    missing = [name for place, name in zip(model.z, model.independent) if place not in encoders]
+    if missing:
+        return [], f'speeds against positions, as no sound encoder measures {", ".join(missing)}'
+    of = problem(model, tuple(dict.fromkeys(name.partition('.')[0] for name in names)))
+    means = means_of({f'position/{name}' if channels[name].sensor.kind in PLACES else name: series[name]
+                      for name in channels})
+    z = np.column_stack([_continued(means.values[f'position/{name}'], channels[name]) for name in encoders.values()])
+    rates = _slopes(means, z)
+    rows = np.flatnonzero(np.isfinite(z).all(axis=1) & np.isfinite(rates).all(axis=1))
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), POSES)).astype(int))] if len(rows) else rows
+    if len(rows) < FEWEST:
+        return [], 'speeds against positions: too few samples of one time'
+    read = _read_by(of, z[rows], rates[rows])
+    nowhere = float(np.mean(~np.isfinite(read).any(axis=1)))
+    if nowhere > NOWHERE:
+        return [Finding('range', tuple(encoders.values()), f'at {100 * nowhere:.0f} % of the instants the mechanism '
+                        'has no pose with what they read', 'look at unit, sign and zero of these encoders, and at the '
+                                                           "mechanism's lengths")], ''
+    gains: dict[str, float] = {}
+    for k, name in enumerate(of.channels):
+        if name not in channels or name in encoders.values():
+            continue
+        kind, own = channels[name].sensor.kind, means.values.get(f'position/{name}', means.values.get(name))
+        if own is not None and kind in (*RATES, *PLACES) and not (of.angular[k] and kind in PLACES):
+            gain = _gain(own[rows], read[:, k], channels[name].sensor.noise, kind in PLACES)
+            gains |= {} if gain is None else {name: gain}
+    return _judged_gains(model, gains, channels, tuple(encoders.values())), ''
+
+
+def _encoders(model: Model, channels: Mapping[str, Channel]) -> dict[int, str]:
+    """By its place in q, each independent coordinate that an encoder measures, in the model's order; the first one."""
+    found: dict[int, str] = {}
+    for name, channel in channels.items():
+        if channel.sensor.kind == 'encoder' and channel.sensor.coordinate in model.independent:
+            found.setdefault(model.names.index(channel.sensor.coordinate), name)
+    return {place: found[place] for place in model.z if place in found}
+
+
+def _continued(values: np.ndarray, channel: Channel) -> np.ndarray:
+    """An angle without the steps of one that wraps."""
+    if not channel.sensor.wraps:
+        return values
+    found, there = values.copy(), np.isfinite(values)
+    found[there] = np.unwrap(values[there])
+    return found
+
+
+def _slopes(means: Means, values: np.ndarray) -> np.ndarray:
+    """Rates (k, g) of values (k, g) at the instants of the means; NaN at the ends of a window."""
+    found = np.full_like(values, np.nan)
+    t, even = means.t, (means.window[2:] == means.window[:-2])
+    steps = t[2:] - t[:-2]
+    even &= steps < 2.5 * STEP
+    found[1:-1][even] = (values[2:] - values[:-2])[even] / steps[even, None]
+    return found
+
+
+def _read_by(of: Problem, z: np.ndarray, zd: np.ndarray) -> np.ndarray:
+    """What the channels (s,) read at independent coordinates and rates (k, g), at rest otherwise; NaN without a
+    pose."""
+    model, kernel = of.model, Kernel(of.sensors, 'vm')
+    q, found = None, np.full((len(z), len(of.channels)), np.nan)
+    for k, (place, rate) in enumerate(zip(z, zd)):
+        places = dict(zip(model.z, place.tolist()))
+        q = moved_to(model, places, q) if q is not None else None
+        q = moved_to(model, places) if q is None else q
+        if q is not None:
+            try:
+                found[k] = np.ravel(kernel(q, rate, np.zeros(of.g), np.zeros(of.system.u.numel()), [0.0],
+                                           np.asarray(model.parameters))[0])
+            except MbseError:
+                q = None
+    return found
+
+
+def _gain(own: np.ndarray, read: np.ndarray, noise: float, of_place: bool) -> float | None:
+    """By how much more a sensor changes (k,) than it should (k,); None where too little moves, or another motion."""
+    there = np.isfinite(own) & np.isfinite(read)
+    if there.sum() < FEWEST:
+        return None
+    x, y = read[there], own[there]
+    if of_place:
+        x, y = x - x.mean(), y - y.mean()
+    power, shared = float(x @ x), float(x @ y)
+    if not power or not y.any() or shared ** 2 < EXPLAINED * power * float(y @ y):
+        return None
+    gain = shared / power
+    return gain if np.sqrt(np.mean(y ** 2)) > MOVES * noise and np.sqrt(power / x.size) * max(1.0, abs(gain)) > (
+        MOVES * noise) else None
+
+
+def _judged_gains(model: Model, gains: Mapping[str, float], channels: Mapping[str, Channel], encoders: tuple[str, ...]
+                  ) -> list[Finding]:
+    """Signs and units by the gains of sensors against the encoders."""
+    found, against = [], ', '.join(encoders)
+    for name, gain in gains.items():
+        seen = f'changes {abs(gain):.3g} times as much as {against} say' + ', and the other way' * (gain < 0.0)
+        si = measured_unit(model.description, channels[name].sensor.name).partition('/')[0]
+        for words, factor in {'': 1.0, **UNITS.get(si, {})}.items():
+            for size, of in ((1.0 / factor, (name,)), (factor, encoders)):
+                if not 1.0 / ALIKE < abs(gain) / size < ALIKE or (not words and of == encoders):
+                    continue
+                if words:
+                    sign = '-' if gain < 0.0 else ''
+                    found.append(Finding('unit', of, seen if of == (name,) else
+                                         f'{name} {seen}', f'multiply by {sign}{factor:.6g}: the values look like '
+                                         f'{words}' + (', negated' if sign else '')))
+                elif gain < 0.0:
+                    found.append(Finding('negated', (name,), seen, f'multiply by -1: the values look negated, or those '
+                                                                   f'of {against} are'))
+    return joined(found)

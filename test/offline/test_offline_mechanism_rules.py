@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is found in the samples of a mechanism: each fault by its kind and channels, nothing in sound logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.offline.checks.mechanism_rules import mechanism_verdict
+from mbse_ros.offline.checks.plausibility import Verdict
+from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
+
+START, DEGREES = 1_700_000_000_000_000_000, 180.0 / np.pi
+ENCODER, GYRO = ('encoder',), ('crank_gyro',)
+Change = Callable[[str, int, float], tuple[int, float] | None]     # channel, stamp from the start, value
+SOUND = ('four_bar', 'five_bar', 'slider_crank', 'pendulum', 'three_rrr', 'spatial_crane')
+
+
+@cache
+def model_of(name: str) -> Model:
+    return load_model(name, backend='vm')
+
+
+@cache
+def frames_of(name: str, rate: float = 100.0, seconds: float = 5.0) -> tuple[tuple[str, ...], tuple]:
+    """Channels and frames of a simulated mechanism that moves."""
+    settings = LinkagePlantSettings(rate=rate, amplitude=60.0 if name == 'four_bar' else 10.0)
+    plant = SimulatedLinkage(model_of(name), settings=settings)
+    return plant.channels, tuple(plant.frame() for _ in range(round(seconds * rate)))
+
+
+def verdict(change: Change = lambda channel, t, value: (t, value), name: str = 'four_bar',
+            **log: float) -> Verdict:
+    """Of a log whose samples are changed; None: there is no such sample."""
+    channels, frames = frames_of(name, **log)
+    samples = [(channel, START + found[0], found[1]) for frame in frames
+               for channel, value in zip(channels, frame.samples.tolist())
+               if (found := change(channel, frame.stamp_ns, value)) is not None]
+    return mechanism_verdict(LogSamples.of(samples), model_of(name), channels)
+
+
+def found(change: Change, **log: object) -> list[tuple[str, tuple[str, ...]]]:
+    """Kinds and channels."""
+    return [(item.kind, item.channels) for item in verdict(change, **log).findings]
+
+
+def scaled(name: str, factor: float) -> Change:
+    return lambda channel, t, value: (t, factor * value if channel == name else value)
+
+
+@pytest.mark.parametrize('name', SOUND)
+def test_nothing_is_found_in_a_sound_log(name: str) -> None:
+    assert verdict(name=name).findings == ()
+
+
+@pytest.mark.parametrize('channel, factor, kind, blamed, remedy', [
+    ('crank_gyro', DEGREES, 'unit', GYRO, 'multiply by 0.0174533: the values look like degrees'),
+    ('crank_gyro', -DEGREES, 'unit', GYRO, 'multiply by -0.0174533: the values look like degrees, negated'),
+    ('encoder', DEGREES, 'unit', ENCODER, 'multiply by 0.0174533: the values look like degrees'),
+    ('crank_gyro', -1.0, 'negated', GYRO, 'multiply by -1: the values look negated, or those of encoder are')])
+def test_units_and_signs_by_what_sensors_say_of_each_other(channel, factor, kind, blamed, remedy) -> None:
+    item, = (item for item in verdict(scaled(channel, factor)).findings if item.kind == kind)
+    assert (item.channels, item.remedy) == (blamed, remedy)
+
+
+def test_a_gain_that_is_no_unit_is_left_to_the_filter() -> None:
+    assert found(scaled('crank_gyro', 0.85)) == []
+    assert found(scaled('crank_gyro', 4.0)) == []
+
+
+def test_the_second_encoder_of_a_mechanism_is_looked_at_too() -> None:
+    """The piston of a slider-crank in mm: its pose follows from the crank."""
+    assert ('unit', ('piston_position',)) in found(scaled('piston_position', 1000.0), name='slider_crank')
+
+
+def test_a_stroke_where_the_cylinder_cannot_be() -> None:
+    """The lift crane's, of 0 to 0.535 m, which goes forth and back."""
+    def moved(gain: float, offset: float) -> list[tuple[str, tuple[str, ...]]]:
+        def change(channel: str, t: int, value: float) -> tuple[int, float]:
+            noise = np.random.default_rng(t).normal(0.0, 1e-4)
+            return t, gain * (0.25 + 0.1 * np.sin(2e-9 * t) + noise) + offset if channel == 'lift_stroke' else value
+        return [item for item in found(change, name='patu655_lift') if item[1] == ('lift_stroke',)]
+    assert moved(1.0, 0.0) == moved(1.0, 0.19) == []        # to 0.54 m, within 2 % of the stroke
+    assert moved(1.0, 0.21) == [('range', ('lift_stroke',))]
+    assert moved(1000.0, 0.0) == [('unit', ('lift_stroke',))]
+
+
+def test_encoders_of_which_the_mechanism_has_no_pose() -> None:
+    """The three motors of a 3-RRR robot turned by a third of a turn each: its legs do not reach."""
+    far = found(lambda channel, t, value: (t, value + 2.1 * (channel == 'encoder_a')), name='three_rrr')
+    assert far == [('range', ('encoder_a', 'encoder_b', 'encoder_c'))]
+
+
+def test_a_sensor_that_repeats_a_value_or_is_silent_now_and_then() -> None:
+    stuck = found(lambda channel, t, value: (t, 0.1 if channel == 'crank_gyro' and t > 2e9 else value))
+    assert ('stuck', GYRO) in stuck
+    gap = found(lambda channel, t, value: None if channel == 'encoder' and 2e9 < t < 3.2e9 else (t, value))
+    assert gap == [('gap', ENCODER)]
+
+
+def test_a_slow_sensor_beside_a_fast_one_is_no_gap_and_slow_sensors_alone_are_too_rare() -> None:
+    """Every 200 ms, which alone is more than linkage.coast_after."""
+    def seldom(channel: str, t: int, value: float) -> tuple[int, float] | None:
+        return (t, value) if t % 200_000_000 == 0 else None
+    assert found(lambda channel, t, value: seldom(channel, t, value) if channel == 'encoder' else (t, value)) == []
+    (kind, channels), = found(seldom, seconds=10.0)
+    assert kind == 'rate' and set(channels) == set(frames_of('four_bar')[0])
+    for interval, kinds in ((100_000_000, []), (110_000_000, ['rate'])):       # just inside, and just outside
+        assert [kind for kind, _ in found(lambda channel, t, value, interval=interval: (
+            (t, value) if t % interval == 0 else None), seconds=10.0)] == kinds
+
+
+def test_stamps() -> None:
+    assert ('unstamped', GYRO) in found(lambda channel, t, value: (-START if channel == 'crank_gyro' else t, value))
+    later = 3_600_000_000_000
+    assert ('clock', ENCODER) in found(lambda channel, t, value: (t + later * (channel == 'encoder'), value))
+
+
+def test_what_cannot_be_looked_at_is_said() -> None:
+    without = verdict(lambda channel, t, value: None if channel == 'encoder' else (t, value))
+    assert without.unchecked == ('speeds against positions, as no sound encoder measures theta',)
