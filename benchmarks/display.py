@@ -27,7 +27,8 @@ from report_browser import PROGRAM, Browser  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync import client  # noqa: E402
 
-from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.graph import parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph  # noqa: E402
 from mbse_ros.nodes.graphs.run_graph import RunningGraph, cpu_seconds  # noqa: E402
 
 START = 120.0       # s
@@ -75,7 +76,7 @@ def measured(machine: str, pages: int, seconds: float, openings: int, folder: st
     graph = machine_graph(parse_arguments({'machine': machine, 'cycle': 'dig' if machine == 'zx200' else
                                            'lift_hold_lower', 'scale': 'true', 'display': 'true',
                                            'display_port': str(port), 'visualization': 'false',
-                                           'scale_records': f'{folder}/loads.db'}))
+                                           'scale_records': f'{folder}/loads.db'}, MachineArguments))
     running = RunningGraph(graph, log.append)
     running.start()
 

@@ -30,7 +30,8 @@ from nodes_support import Peer, own_domain  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment  # noqa: E402
-from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.graph import parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph  # noqa: E402
 from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
 from mbse_ros.nodes.messages.wire import to_ns  # noqa: E402
 
@@ -47,8 +48,8 @@ class Watch:
         self.log: list[str] = []
         self.peer, self.bag = Peer(**TOPICS), bag
         self.graph = RunningGraph(machine_graph(parse_arguments({
-            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag), 'composed': composed})),
-            self.log.append)
+            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag), 'composed': composed},
+            MachineArguments)), self.log.append)
         self.graph.start()
 
     def step(self) -> None:

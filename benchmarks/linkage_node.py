@@ -24,8 +24,8 @@ from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import LinkageState
 from mbse_ros.nodes.base.run import _Executor as Executor
+from mbse_ros.nodes.graphs.graph import Graph
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.graphs.machine_graph import Graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph, cpu_seconds
 from mbse_ros.nodes.messages.wire import stamp_of, to_ns
 

@@ -35,7 +35,7 @@ from soak import GROWTH, START, growth, resident  # noqa: E402
 from mbse_ros.bags.play import Playback  # noqa: E402
 from mbse_ros.bags.topics import TopicMap  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes.graphs.machine_graph import TOPICS, machine_graph, parse_arguments, sensor_topics  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import TOPICS, MachineArguments, machine_graph, sensor_topics  # noqa: E402
 from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
 from mbse_ros.nodes.messages.wire import message_class, stamp_of, unpacked  # noqa: E402
 
@@ -157,8 +157,8 @@ def looped(machine: str, seconds: float, random: Random, warm_up: float) -> dict
         subprocess.run([sys.executable, '-m', 'mbse_ros.cli', 'simulate', machine, '--payload', str(PAYLOAD), '-o',
                         str(bag)], check=True, stdout=subprocess.DEVNULL)
         topics, log, sizes = sensor_topics(load_machine(machine)), [], {}
-        running = RunningGraph(machine_graph(parse_arguments({
-            'machine': machine, 'simulate': False, 'outputs': True, 'use_sim_time': False})), log.append)
+        running = RunningGraph(machine_graph(MachineArguments(
+            machine=machine, simulate=False, outputs=True, use_sim_time=False)), log.append)
         peer = Peer()
         player = Player(peer, bag, topics, random)
         judge = Judge(player)

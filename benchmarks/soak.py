@@ -36,13 +36,8 @@ from mbse_ros.bags.bag import Bag  # noqa: E402
 from mbse_ros.bags.messages import typestore  # noqa: E402
 from mbse_ros.bags.topics import FLUID_PRESSURE, JOINT_STATE  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes.graphs.machine_graph import (  # noqa: E402
-    TOPICS,
-    Graph,
-    machine_graph,
-    parse_arguments,
-    sensor_topics,
-)
+from mbse_ros.nodes.graphs.graph import Graph, parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import TOPICS, MachineArguments, machine_graph, sensor_topics  # noqa: E402
 from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
 from mbse_ros.nodes.messages.wire import message_class, unpacked  # noqa: E402
 
@@ -117,7 +112,8 @@ def soaked(machine: str, seconds: float, warm_up: float, random: Random) -> dict
     with tempfile.TemporaryDirectory() as folder:
         bag = Path(folder) / 'bag'
         topics = sensor_topics(load_machine(machine))
-        graph = heard(machine_graph(parse_arguments({'machine': machine, 'cycle': 'random', 'record': str(bag)})))
+        graph = heard(machine_graph(parse_arguments({'machine': machine, 'cycle': 'random', 'record': str(bag)},
+                                                    MachineArguments)))
         graph = Graph(tuple(replace(p, remappings={topic: f'clean/{topic}' for topic in topics},
                                     parameters={**p.parameters, 'wait_subscribers': 1})
                             if p.name == 'plant_node' else p for p in graph.processes))

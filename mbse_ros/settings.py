@@ -21,6 +21,15 @@ def setting(default: Any, text: str, unit: str = '', low: float | None = None, h
     return field(default=default, metadata={'text': text, 'unit': unit, 'low': low, 'high': high, 'choices': choices})
 
 
+def same_as(kind: type[Settings], name: str, more: str = '', text: str = '', default: Any = None) -> Any:
+    """Field with what another class says of its setting ``name``: default, text with ``more`` behind it, unit, range
+    and words; ``text`` and ``default``: others."""
+    item = next(item for item in fields(kind) if item.name == name)    # type: ignore[arg-type]
+    said = text or item.metadata['text'] + more
+    return field(default=item.default if default is None else default,
+                 metadata={**item.metadata, 'text': said[0].upper() + said[1:]})
+
+
 class Settings:
     """Base of settings dataclasses: the values are checked when one is made.
 

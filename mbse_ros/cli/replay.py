@@ -33,7 +33,7 @@ def replay(
 def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool, wait: float) -> int:
     """Start the replay node; exit status. Without ``everything`` only the sensors are played: live nodes estimate."""
     from ..bags.bag import open_bag
-    from ..nodes.graphs.machine_graph import Graph, Process
+    from ..nodes.graphs.graph import Graph, Process
     from ..nodes.graphs.run_graph import up
     if not rate > 0:
         raise SettingError('rate', rate, 'a number above 0')

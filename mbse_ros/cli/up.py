@@ -26,8 +26,9 @@ def up(context: typer.Context,
 
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
     """Start a graph by its name with arguments ``name:=value``; exit status."""
+    from ..nodes.graphs.graph import parse_arguments
     from ..nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
-    from ..nodes.graphs.machine_graph import MachineArguments, machine_graph, parse_arguments
+    from ..nodes.graphs.machine_graph import MachineArguments, machine_graph
     from ..nodes.graphs.run_graph import up as run
     if name not in ('machine', 'crane', 'linkage'):
         raise SettingError('graph', name, 'machine, crane or linkage')

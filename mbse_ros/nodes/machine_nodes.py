@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..errors import MbseError
 from .base.run import Runnable, run_together
-from .graphs.machine_graph import COMPOSED
+from .graphs.graph import COMPOSED
 from .interpolation_node import InterpolationNode
 from .observer_node import ObserverNode
 from .payload_node import PayloadNode

@@ -15,7 +15,8 @@ from sensor_msgs.msg import FluidPressure, JointState
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.description.model import fingerprint
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
-from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import Graph, parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
 
 PERIOD = 10_000_000
@@ -26,7 +27,7 @@ class Bench:
     def __init__(self):
         self.log, self.now = [], 1_000 * PERIOD
         self.peer = Peer(segment=SensorSegment, state=HydraulicState, payload=PayloadEstimate)
-        graph = machine_graph(parse_arguments({'simulate': 'false', 'composed': 'false'}))
+        graph = machine_graph(parse_arguments({'simulate': 'false', 'composed': 'false'}, MachineArguments))
         wait = {'payload_node': 1, 'observer_node': 2, 'interpolation_node': 2}
         processes = tuple(replace(p, parameters={**p.parameters, 'wait_subscribers': wait[p.name]} | (
             {'sensor_reliability': 'reliable'} if p.name == 'interpolation_node' else {}))

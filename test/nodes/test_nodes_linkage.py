@@ -20,8 +20,8 @@ from watched_graph import WatchedGraph
 
 from mbse_ros.msg import LinkageState
 from mbse_ros.nodes.graphs import run_graph as up
+from mbse_ros.nodes.graphs.graph import Graph, parse_arguments
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.graphs.machine_graph import Graph, parse_arguments
 from mbse_ros.nodes.messages.wire import to_ns
 
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,

@@ -17,8 +17,8 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.nodes.base.run import _Executor
+from mbse_ros.nodes.graphs.graph import parse_arguments
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.graphs.machine_graph import parse_arguments
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.messages.wire import header, to_ns
 from mbse_ros.nodes.smoother_node import SmootherNode

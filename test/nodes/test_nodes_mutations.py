@@ -21,7 +21,8 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import MbseError
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.nodes.graphs import run_graph as room
-from mbse_ros.nodes.graphs.machine_graph import Graph, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.messages.wire import message_class
@@ -113,7 +114,7 @@ def test_names_that_ros_refuses_are_a_line_and_no_bag(tmp_path, words):
 # A node that was killed
 
 def test_a_recorder_that_is_started_again_writes_beside_its_bag(tmp_path):
-    graph = machine_graph(parse_arguments({'record': str(tmp_path / 'bag')}))
+    graph = machine_graph(parse_arguments({'record': str(tmp_path / 'bag')}, MachineArguments))
     recorder, = [p for p in graph.processes if p.name == 'recorder_node']
     assert recorder.respawn and not recorder.parameters.get('beside') and recorder.once_more().parameters['beside']
     assert free_folder(str(tmp_path / 'bag')) == str(tmp_path / 'bag')
@@ -124,7 +125,8 @@ def test_a_recorder_that_is_started_again_writes_beside_its_bag(tmp_path):
 
 @pytest.mark.parametrize('cycles, again', [('0', True), ('2', False)])
 def test_a_plant_that_goes_on_begins_again(cycles, again):
-    plant, = [p for p in machine_graph(parse_arguments({'cycles': cycles})).processes if p.name == 'plant_node']
+    graph = machine_graph(parse_arguments({'cycles': cycles}, MachineArguments))
+    plant, = [p for p in graph.processes if p.name == 'plant_node']
     assert (plant.respawn, plant.final) == (again, not again)
 
 

@@ -20,7 +20,8 @@ from test_nodes_outputs import PERIOD, payload, state, vars_of
 
 from mbse_ros.machine.frames import LOAD, Transform
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
-from mbse_ros.nodes.graphs.machine_graph import Graph, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
 from mbse_ros.nodes.messages.wire import to_ns
 
@@ -181,7 +182,7 @@ def test_joints_under_the_name_that_robot_state_publisher_reads():
 @pytest.mark.parametrize('composed', ['true', 'false'])
 def test_the_graph_starts_it_where_it_is_asked_for(composed):
     def nodes(**arguments):
-        found = machine_graph(parse_arguments({'composed': composed, **arguments})).processes
+        found = machine_graph(parse_arguments({'composed': composed, **arguments}, MachineArguments)).processes
         return {name: own for p in found for name, own in (p.parts or {p.name: p.parameters}).items()}
     plain, more = nodes(), nodes(outputs='true')
     assert set(more) - set(plain) == {'outputs_node'} and more['outputs_node']['frame_prefix'] == ''
@@ -193,7 +194,7 @@ def test_the_graph_starts_it_where_it_is_asked_for(composed):
 
 def test_machines_in_namespaces_have_frames_of_their_own():
     found = {p.name: p for p in machine_graph(parse_arguments(
-        {'outputs': 'true', 'rviz': 'true', 'namespace': '/site/a/'})).processes}
+        {'outputs': 'true', 'rviz': 'true', 'namespace': '/site/a/'}, MachineArguments)).processes}
     assert found['outputs_node'].parameters['frame_prefix'] == 'site/a/'
     assert found['visualization_node'].parameters['frame_id'] == 'site/a/machine'
     assert found['rviz2'].arguments[-2:] == ('-f', 'site/a/machine')

@@ -14,7 +14,7 @@ from source_tree import ROOT
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from mbse_ros.nodes.graphs import run_graph as room
-from mbse_ros.nodes.graphs.machine_graph import Process
+from mbse_ros.nodes.graphs.graph import Process
 
 LIMIT = 60.0        # s, on a machine with much else to do
 DEAF = ('import os, signal, time; signal.signal(15, signal.SIG_IGN); print("born", os.getpid(), flush=True); '
@@ -22,7 +22,7 @@ DEAF = ('import os, signal, time; signal.signal(15, signal.SIG_IGN); print("born
 GRAPH = f"""
 import os, sys
 os.environ['PATH'] = os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH']
-from mbse_ros.nodes.graphs.machine_graph import Graph, Process
+from mbse_ros.nodes.graphs.graph import Graph, Process
 from mbse_ros.nodes.graphs.run_graph import up
 up(Graph(tuple(Process(os.path.basename(sys.executable), name, package='elsewhere', arguments=('-c', {DEAF!r}))
                for name in 'ab')), lambda line: print(line, flush=True))

@@ -31,7 +31,8 @@ from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.run import _Executor
 from mbse_ros.nodes.checks.surveying import Surveyor
-from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.inputs.foreign_inputs import ClockTime, node_sources
 from mbse_ros.nodes.inputs.waiting import Waiting
 from mbse_ros.nodes.interpolation_node import InterpolationNode
@@ -203,11 +204,11 @@ def test_the_graph_hands_the_map_over(tmp_path):
     """A simulation keeps its own topics."""
     path = sources(tmp_path)
     for given, expected in (({}, 'none'), ({'simulate': 'false'}, ''), ({'simulate': 'false', 'sources': path}, path)):
-        graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}))
+        graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}, MachineArguments))
         node, = [p.parts['interpolation_node'] for p in graph.processes if p.parts]
         assert node['sources'] == expected
     with pytest.raises(DescriptionError, match='position/lift'):
-        machine_graph(parse_arguments({'machine': 'zx200', 'sources': path}))
+        machine_graph(parse_arguments({'machine': 'zx200', 'sources': path}, MachineArguments))
 
 
 @pytest.mark.parametrize('kind', [JointState, Imu, FluidPressure, Float64MultiArray, MultiArrayLayout])

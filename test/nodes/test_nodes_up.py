@@ -24,7 +24,8 @@ from mbse_ros.cli.up import up_graph
 from mbse_ros.errors import DescriptionError, MbseError, SettingError
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.catalogue import NODES
-from mbse_ros.nodes.graphs.machine_graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import PROFILE_VARIABLES, RunningGraph, command, dds_profile, up
 
 LIMIT = 300.0       # s, on a machine with much else to do
@@ -32,7 +33,7 @@ SLEEP = f'import time; time.sleep({LIMIT})'
 
 
 def names(**arguments):
-    return {process.name for process in machine_graph(parse_arguments(arguments)).processes}
+    return {process.name for process in machine_graph(parse_arguments(arguments, MachineArguments)).processes}
 
 
 def script(name, code, **more):
@@ -66,7 +67,7 @@ def test_arguments_choose_the_processes():
 def test_every_parameter_exists_and_the_values_get_there(composed, readers):
     graph = machine_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
                                          'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false',
-                                         'composed': composed}))
+                                         'composed': composed}, MachineArguments))
     processes = {process.name: process for process in graph.processes}
     nodes = {name: own for p in graph.processes for name, own in (p.parts or {p.name: p.parameters}).items()}
     for name, parameters in nodes.items():
@@ -90,7 +91,7 @@ def test_a_file_of_parameters_counts_more_than_arguments(ros_domain, tmp_path):
     files[0].write_text('/**:\n  ros__parameters: {valve: unknown, window: 0.5}\n')
     files[1].write_text('observer_node:\n  ros__parameters: {valve: compensated}\n')
     graph = machine_graph(parse_arguments({'params_file': ' '.join(map(str, files)), 'valve': 'orifice',
-                                         'remap': 'state:=/other', 'composed': 'false'}))
+                                         'remap': 'state:=/other', 'composed': 'false'}, MachineArguments))
     words = command(next(process for process in graph.processes if process.name == 'observer_node'))
     context = Context()
     rclpy.init(args=words[2:], context=context)
@@ -106,7 +107,7 @@ def test_a_file_of_parameters_counts_more_than_arguments(ros_domain, tmp_path):
 
 
 def test_a_cycle_by_a_topic_has_no_end():
-    plants = [next(p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes
+    plants = [next(p for p in machine_graph(MachineArguments(cycle=cycle, cycles=2)).processes
                    if p.name == 'plant_node') for cycle in ('topic', 'boom')]
     assert [(p.final, p.parameters['exit_at_end'], p.parameters['cycle']) for p in plants] == [
         (False, False, 'topic'), (True, True, 'boom')]
@@ -140,7 +141,7 @@ def test_up_knows_its_graphs(monkeypatch):
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):
-        machine_graph(parse_arguments(given))
+        machine_graph(parse_arguments(given, MachineArguments))
 
 
 def test_command_line():

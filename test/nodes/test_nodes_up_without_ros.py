@@ -9,7 +9,7 @@ from cli_support import refused
 from source_tree import ROOT
 
 from mbse_ros.errors import MbseError
-from mbse_ros.nodes.graphs.machine_graph import Graph, Process
+from mbse_ros.nodes.graphs.graph import Graph, Process
 from mbse_ros.nodes.graphs.run_graph import check_ros
 
 MAIN = 'import sys; sys.modules[{!r}] = None; from mbse_ros.cli import main; main()'

@@ -10,8 +10,9 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.nodes.graphs.graph import parse_arguments, refuse_misspelt, word
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph, parse_arguments, refuse_misspelt, word
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import BAD_START
 
 GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
@@ -141,7 +142,7 @@ def test_wrong_files_and_remappings_are_refused(name, value, text):
 
 def test_without_the_drawing_nobody_waits_for_it():
     def readers(**given):
-        processes = machine_graph(parse_arguments({'composed': 'false', **given})).processes
+        processes = machine_graph(parse_arguments({'composed': 'false', **given}, MachineArguments)).processes
         return {p.name: p.parameters['wait_subscribers'] for p in processes if 'wait_subscribers' in p.parameters}
 
     with_it, without = readers(), readers(visualization='false')
@@ -220,7 +221,7 @@ def test_the_nearest_name_is_told():
     with pytest.raises(SettingError, match='did you mean payload'):
         refuse_misspelt(['pyload:=3'], MachineArguments)
     with pytest.raises(SettingError, match='one of the arguments simulate.*did you mean payload'):
-        parse_arguments({'pyload': '3'})
+        parse_arguments({'pyload': '3'}, MachineArguments)
 
 
 def test_real_launch_reads_it(graph):

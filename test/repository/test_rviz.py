@@ -10,6 +10,7 @@ import yaml
 from source_tree import ROOT
 
 from mbse_ros.machine import load_machine
+from mbse_ros.nodes.graphs.graph import fitted
 from mbse_ros.nodes.graphs.linkage_graph import (
     LINKAGE_FRAME,
     LINKAGE_TOPICS,
@@ -18,7 +19,6 @@ from mbse_ros.nodes.graphs.linkage_graph import (
     start_box,
 )
 from mbse_ros.nodes.graphs.machine_graph import MARKERS_FRAME, TOPICS, MachineArguments, machine_graph
-from mbse_ros.nodes.graphs.rviz_file import fitted
 from mbse_ros.nodes.messages.bounding_box import Box, machine_box
 
 CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('machine', 'linkage')}

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from nodes_support import Peer
 
-from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.graph import Graph, parse_arguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
 from mbse_ros.nodes.messages.wire import to_ns
 
@@ -94,4 +95,5 @@ class WatchedGraph:
 
 def watched_machine(topics, **arguments):
     """The running graph of a machine."""
-    return WatchedGraph(machine_graph(parse_arguments(arguments)), topics, 'payload', 'plant_node').start()
+    graph = machine_graph(parse_arguments(arguments, MachineArguments))
+    return WatchedGraph(graph, topics, 'payload', 'plant_node').start()

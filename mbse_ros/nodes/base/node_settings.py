@@ -9,7 +9,7 @@ from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
 from ...scale.scale_file import ScaleSettings
-from ...settings import Settings, setting
+from ...settings import Settings, same_as, setting
 from ...simulation.cycle import CYCLES
 
 RELIABILITY = ('best_effort', 'reliable')
@@ -195,7 +195,7 @@ class DisplayNodeSettings(ManagedSettings):
 
     host: str = setting('127.0.0.1', 'Address to listen on. Any but that of this computer alone needs token_file; '
                                      '0.0.0.0: on all networks')
-    port: int = setting(8642, 'Port to listen on; 0: any that is free, which the log names', '', 0, 65535)
+    port: int = setting(8642, 'Port that the page is served on; 0: any that is free, which the log names', '', 0, 65535)
     token_file: str = setting('', 'Text file with the token that a page must know, 16 characters or more. Empty: none '
                                   'is asked for, on this computer alone')
     scale_file: str = setting('', "File of attachments and load chart, as the parameter of scale_node; empty: the "
@@ -239,10 +239,9 @@ class ReplaySettings(Settings):
     topics: str = setting('', 'Topics to play, as they are named in the bag, separated by blanks. Empty: all')
     loop: bool = setting(False, 'Start again at the end')
     paused: bool = setting(False, 'Wait at the start for ~/pause with false')
-    publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
+    publish_clock: bool = same_as(SimulationSettings, 'publish_clock', default=True)
     wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)
-    wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
-                               's', 0.0, 600.0)
+    wait_time: float = same_as(LifecycleSettings, 'wait_time')
     exit_at_end: bool = setting(True, 'End the process after the last message')
 
 

@@ -18,8 +18,9 @@ from ...payload.payload_settings import PayloadSettings
 from ...resources import share_directory
 from ...streams.interpolation import InterpolationSettings
 from .catalogue import NODES, Executable
+from .graph import word
 from .linkage_graph import LinkageArguments
-from .machine_graph import MachineArguments, word
+from .machine_graph import MachineArguments
 
 GENERATED = '<!-- Written by python -m mbse_ros.nodes.graphs.documents docs: change the code, not this page. -->\n'
 HEAD = ('name', 'default', 'unit', 'range', 'meaning')

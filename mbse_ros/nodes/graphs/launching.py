@@ -15,7 +15,7 @@ from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from .machine_graph import OURS, A, Graph, Process, describe, parse_arguments, refuse_misspelt, word
+from .graph import OURS, A, Graph, Process, describe, parse_arguments, refuse_misspelt, word
 from .run_graph import BAD_START, DRAIN, found, parameter_text
 
 RESPAWN_DELAY = 1.0     # s

@@ -14,14 +14,16 @@ from ...bags.topics import JOINT_STATE, TopicMap
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
-from ...estimators.filters.filters import FILTERS
+from ...estimators.linkage_settings import LinkageSettings
 from ...mechanism.sensors import sensor_model
-from ...settings import setting
+from ...settings import same_as, setting
+from ...simulation.linkage import LinkagePlantSettings
 from ...sources.machine import for_mechanism
 from ...sources.map import NO_MAP, load_sources
 from ...streams.linkage.lagged import FILTER
+from ..base.node_settings import LinkageNodeSettings, MechanismSettings, SmootherNodeSettings, SourcesSettings
 from ..messages.bounding_box import Box, Outline, mechanism_box
-from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
+from .graph import DIAGNOSTICS, SIMULATED, Graph, GraphArguments
 
 LINKAGE_TOPICS = {
     'linkage_state': 'mbse_ros/msg/LinkageState',
@@ -39,22 +41,21 @@ ENCODERS = 'encoders'
 class LinkageArguments(GraphArguments):
     """Arguments of the launch file and of `mbse up linkage`."""
 
-    mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
+    mechanism: str = same_as(MechanismSettings, 'mechanism')
     sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
                            'those of that kind, all where there is none. Empty: all')
-    sources: str = setting('', 'Which topics and fields the channels are, as the parameter of linkage_node; with '
-                               "simulate, empty is none: the simulation's topics")
-    estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review', choices=tuple(FILTERS))
-    noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
-    options: str = setting('', "The filter's options, as name=word separated by blanks")
-    prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
-    free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
-    rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
-    motion: str = setting('auto', 'Of a simulated mechanism: forces (sines), follow (held, and moved about its start), '
-                          'or auto', choices=('auto', 'forces', 'follow'))
-    travel: float = setting(0.05, 'How far it is moved where it is held, rad or m', '', 0.0, 10.0)
+    sources: str = same_as(SourcesSettings, 'sources', SIMULATED)
+    estimator: str = same_as(LinkageSettings, 'estimator')
+    noises: str = same_as(LinkageSettings, 'noises')
+    options: str = same_as(LinkageSettings, 'options', text="The filter's options, as name=word, or name=word,word, "
+                           "separated by blanks, e.g. 'transition=exact'")
+    prepared: str = same_as(LinkageNodeSettings, 'prepared')
+    free: str = same_as(LinkageNodeSettings, 'free')
+    rate: float = same_as(LinkagePlantSettings, 'rate', ' and of the filter')
+    motion: str = same_as(LinkagePlantSettings, 'motion')
+    travel: float = same_as(LinkagePlantSettings, 'travel')
     smoother: bool = setting(False, 'Start the smoother in addition to the filter')
-    lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
+    lag: float = same_as(SmootherNodeSettings, 'lag')
 
 
 def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:
@@ -112,21 +113,21 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     sensors = chosen_sensors(load_model(a.mechanism).description, a.sensors)      # fail now, not in every process
     topics = linkage_topics(a.mechanism, sensors)
     readers = int(bool(a.record))
-    mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
+    words = ' '.join(sensors)
     if not a.simulate:
         topics[TopicMap().position] = JOINT_STATE       # where a machine of the same sensors has them
     topics |= mapped_topics(a, sensors)
-    reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers,
-               'sources': a.sources or (NO_MAP if a.simulate else '')}
+    reading = {'sensors': words, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability,
+               'wait_subscribers': readers, 'sources': a.sources or (NO_MAP if a.simulate else '')}
     processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
-                        prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME, **a.estimating)]
+                        frame_id=a.frame or LINKAGE_FRAME, **a.estimating)]
     if a.smoother:
         topics |= SMOOTHED
-        processes.append(a.node('smoother_node', **reading, lag=a.lag,
+        processes.append(a.node('smoother_node', **reading,
                                 noises=a.noises if a.estimator == FILTER else ''))
     if a.simulate:
-        processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate,
-                                 motion=a.motion, travel=a.travel, wait_subscribers=1 + a.smoother + readers))
+        processes.append(a.plant('linkage_plant_node', a.duration > 0, sensors=words,
+                                 wait_subscribers=1 + a.smoother + readers))
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return a.complete((*processes, *a.watchers('linkage.rviz', a.mechanism, lambda: start_box(a.mechanism), a.frame,
                                                topics=recorded)))

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import MbseError
 from ...resources import share_directory
-from .machine_graph import Graph, Process
+from .graph import Graph, Process
 from .warm_standby import node_line
 
 # Fast DDS 3 has another name for an element of the profile, and loads nothing of a file with the old one.

@@ -15,7 +15,7 @@ import sys
 from importlib import import_module
 
 from .catalogue import NODES
-from .machine_graph import COMPOSED
+from .graph import COMPOSED
 from .parent_death import PR_SET_PDEATHSIG
 
 PR_SET_NAME = 15

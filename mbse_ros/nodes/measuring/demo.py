@@ -40,7 +40,8 @@ from ...resources import share_directory
 from ...simulation import estimator_benchmark
 from ...simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ...studies.estimators import write_estimator_plots
-from ..graphs.machine_graph import COMPOSED, PATIENT, MachineArguments, machine_graph
+from ..graphs.graph import COMPOSED
+from ..graphs.machine_graph import PATIENT, MachineArguments, machine_graph
 from ..graphs.run_graph import RunningGraph, cpu_seconds
 
 START_UP = 6.0      # s: imports and compilation are not the running cost

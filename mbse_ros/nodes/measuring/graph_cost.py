@@ -25,7 +25,8 @@ from ...errors import MbseError, SettingError
 from ...machine import Machine, load_machine
 from ...simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from ...streams.interpolation import Interpolator
-from ..graphs.machine_graph import Graph, MachineArguments, Process, machine_graph, sensor_topics
+from ..graphs.graph import Graph, Process
+from ..graphs.machine_graph import MachineArguments, machine_graph, sensor_topics
 from ..graphs.run_graph import RunningGraph, check_ros, cpu_seconds, dds_profile
 
 if TYPE_CHECKING:
