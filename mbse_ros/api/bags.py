@@ -42,6 +42,9 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     a mechanism left out with a warning; of ``sensors`` that are named, an error. ``sources``: the map of a bag of
     messages of other packages (docs/sources.md), a path or a name.
     Raises BagError, SampleError, DescriptionError.
+
+    >>> read_bag('lift', 'patu655_lift').names
+    ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod', 'command/lift_valve')
     """
     item = loaded(machine)
     if isinstance(item, Machine):
@@ -56,6 +59,9 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     ``samples``: what ``simulate`` gave, with the truth in the bag, or ``Samples`` or a mapping from channels to
     (t, values), of the ``machine`` (name, path, or what ``load`` gave). ``storage``: 'mcap' or 'sqlite3'. Nothing is
     ever overwritten. Raises BagError, SettingError.
+
+    >>> write_bag('lift', simulate('patu655_lift', payload=200.0, duration=8.0)).name
+    'lift'
     """
     if isinstance(samples, MachineSimulation):
         return write_frames(path, samples, storage, namespace)

@@ -36,6 +36,12 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new
     file, ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError,
     BagError, DescriptionError.
+
+    >>> found = calibrate('lift', payloads={'lift': 200.0}, free=['bodies.boom.mass=5 %'])
+    >>> found.residual_rms_after < found.residual_rms_before
+    True
+    >>> found.write('calibrated.yaml')
+    True
     """
     from ..offline.calibration.calibrate_machine import calibrate_bags  # here, as they take their time to import
     from ..studies.many import many

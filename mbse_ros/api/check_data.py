@@ -25,6 +25,9 @@ def check_data(bag: str | Path, machine: Loadable | None = None, *, mechanism: L
 
     The result: ``findings`` (``kind``, ``channels``, ``seen``, ``remedy``), what was ``unchecked``, ``notes``,
     ``summary()``, ``to_json()``. Raises BagError, DescriptionError, SettingError.
+
+    >>> check_data('lift').findings
+    ()
     """
     from ..offline.checks.check_bag import check_bag, check_mechanism  # here, as it takes its time to import
     maps = loaded_sources(sources)

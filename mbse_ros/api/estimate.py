@@ -48,6 +48,10 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     Times of the result are those of the arrays; of a bag seconds from its first sample, of a machine from where all its
     sensors have begun. Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be
     estimated.
+
+    >>> lift = estimate('lift')         # a bag that write_bag, a recorder or another package wrote
+    >>> bool(lift.lower[-1] < 200.0 < lift.upper[-1])
+    True
     """
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
     found = words(tuning or {})

@@ -33,6 +33,9 @@ def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str |
 
     Gives the ``folder``, its ``files``, ``summary()``, and of a mechanism the ``names`` and units of the vectors.
     Raises SettingError, OSError, DescriptionError, SingularConfigurationError (a singular start).
+
+    >>> export_c('four_bar', 'c').files[2:4]
+    ('four_bar.c', 'four_bar.h')
     """
     if estimator:
         refuse_options('a mechanism, not an estimator', {'order': order, 'coordinates': coordinates,

@@ -189,6 +189,10 @@ def inverse_dynamics(model: Loadable, t: Sequence[float] | None = None, z: np.nd
     the file, over ``duration``, s (default that of the table, else 10), in steps of ``dt``, s (default the table's
     times, else 0.005); ``coordinates`` of a mechanism that is a name. Raises SettingError, PositionProblemError (out of
     reach), SingularConfigurationError (dead point), BagError (table), DescriptionError (no drivers).
+
+    >>> t = np.linspace(0.0, 1.0, 101)
+    >>> inverse_dynamics('four_bar', t, 0.5 + 0.1 * t[:, None] ** 3).names
+    ('theta',)
     """
     from ..dynamics.forces.driven_motion import inverse_dynamics as solve  # here, as they take their time to import
     from ..dynamics.forces.motion_table import MotionTable, free_units, interpolated, moved_by_table, oddities

@@ -28,6 +28,11 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     to be chosen) instead of the file's, ``free``: numbers that stay parameters, ``backend`` ('auto', 'c' or 'vm') of
     its compiled functions. Of a machine: ``valve``, the kind of all its valves ('orifice', 'compensated', 'unknown').
     Raises DescriptionError (file, key, value, what was expected), SettingError, PositionProblemError.
+
+    >>> load('four_bar').independent
+    ('theta',)
+    >>> load('zx200').commands
+    ('command/boom_valve', 'command/arm_valve', 'command/bucket_valve')
     """
     description = describe(str(name))
     of_mechanism = {'coordinates': coordinates, 'independent': independent, 'free': free or None,

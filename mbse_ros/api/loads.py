@@ -115,6 +115,9 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
     load, or a CSV table by load, truck or bag; ``records``: those of a live scale, instead of bags; ``scale``: file of
     attachments and load chart, ``attachment``: the one on the machine; ``truck``: that each bag is for. Others as of
     ``estimate``, ``tuning`` with ``scale.``. Raises BagError, RecordsError, DescriptionError, SettingError, ScaleError.
+
+    >>> [round(float(mass), -1) for mass in loads('lift').mass]
+    [200.0]
     """
     from ..offline.bag import KINDS, parse_tuning  # here, as they take their time to import
     from ..offline.known_masses import check_known, compared

@@ -74,6 +74,9 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
     default), or 'all' (``models``, and as ``observed`` the last of them). Of a machine the poses of its whole range
     ('free'), its start ('rest') or the table are looked at, as the observer does. Raises SettingError,
     PositionProblemError.
+
+    >>> observability('four_bar', ['crank_gyro']).summary()[0]
+    'force: the same with an unknown force (errorEKF_FE). crank_tip would help most: ... times the least information.'
     """
     item = loaded(model)
     if isinstance(sensors, str):

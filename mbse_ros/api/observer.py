@@ -32,6 +32,10 @@ class Observer:
     The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.
     Raises SettingError.
+
+    >>> motion = simulate('four_bar', 2.0, sensors=['encoder'])
+    >>> Observer('four_bar', 'UKF', ['encoder']).run(motion.samples).mean.shape     # theta, its rate
+    (400, 2)
     """
 
     core: OurFilter | OwnFilter

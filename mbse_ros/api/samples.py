@@ -28,6 +28,9 @@ class Samples(Result):
     acts over the step that ends at the time. Those of a machine: ``position/lift``, ``pressure/lift_rod``,
     ``command/lift_valve`` and so on, see ``Machine.channels`` and ``commands``. ``start_ns``: stamp of t = 0.
     Raises SettingError for shapes that do not fit, and times that do not ascend.
+
+    >>> Samples(np.array([0.0, 0.1]), ('encoder',), np.array([[0.5], [0.6]])).t
+    array([0. , 0.1])
     """
 
     t: np.ndarray

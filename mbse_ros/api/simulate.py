@@ -43,6 +43,11 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     ``duration``, s: the cycle again and again for so long, or its beginning (default: the cycle once).
 
     Raises SettingError, and what the integrator raises: SingularConfigurationError, DivergenceError.
+
+    >>> simulate('four_bar', 2.0, sensors=['encoder'], rate=100.0).samples.values.shape
+    (200, 1)
+    >>> float(simulate('patu655_lift', payload=200.0, duration=8.0).payload[-1])
+    200.0
     """
     item = loaded(model)
     if isinstance(item, Machine):

@@ -110,6 +110,9 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
 
     A run that fails is marked in ``reasons``, the others go on. Raises SettingError; CompilationError without a C
     compiler.
+
+    >>> simulate_batch('four_bar', 1.0, starts={'theta': [0.5, 1.0, 1.5]}).reasons
+    ('', '', '')
     """
     starts, given, inputs, noise = dict(starts or {}), dict(parameters or {}), dict(inputs or {}), dict(noise or {})
     item = load(model, free=list(given)) if not isinstance(model, (Model, Machine)) and given else loaded(model)

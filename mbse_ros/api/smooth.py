@@ -92,6 +92,9 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     whose ``estimator`` is 'smoother'; positions that no sensor saw have the deviation of the start. Whole logs of
     machines need GTSAM: MissingModuleError says how to get it. Raises also GraphError (nothing moved, or what the
     forces need is not measured) and DivergenceError.
+
+    >>> smooth(simulate('four_bar', 2.0, sensors=['encoder']).samples, mechanism='four_bar').estimator
+    'smoother'
     """
     if lag is not None and not (math.isfinite(lag) and lag > 0):
         raise SettingError('lag', lag, 'a positive number, s')

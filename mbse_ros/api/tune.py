@@ -110,6 +110,11 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
     steps of ``dt``, s (default the samples'), on topics of a ``namespace``, or by the map ``sources``. ``estimator``:
     the filter, ``sensors``: names of the file's.
     Raises SettingError, BagError, DescriptionError.
+
+    >>> observer, motion = Observer('four_bar', 'errorEKF', ['encoder']), simulate('four_bar', 5.0, sensors=['encoder'])
+    >>> tuned = tune(observer, motion.samples)
+    >>> bool(tuned.after.log_likelihood > tuned.before.log_likelihood)
+    True
     """
     from ..estimators.filters.analysis.tuning import tune as search  # here, as it takes its time to import
     if isinstance(observer, Observer):
