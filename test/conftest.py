@@ -9,17 +9,19 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
-from mbse_ros.description.model import MechanismDescription
-from mbse_ros.dynamics.model import Model
+from mbse_ros.estimators import observer_step
+from mbse_ros.estimators.filters import running
+from mbse_ros.estimators.hydraulic_dekf import HydraulicFilter
 from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.run_graph import dds_profile
 
@@ -85,23 +87,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
-@pytest.fixture(scope='session', autouse=True)
-def models() -> Iterator[None]:
-    """Machines of one file share their mechanism's model, which does not change: to build an excavator's takes 0.3 s,
-    and hundreds of tests load one."""
-    built, made = machine.Model, {}
+def shared(make: Callable[..., Any], key_of: Callable[..., object]) -> Callable[..., Any]:
+    """What ``make`` gives for the same key, made once while its compiler and backend are the same; the last MODELS."""
+    made: dict[object, Any] = {}
 
-    def model(description: MechanismDescription) -> Model:
-        key = repr((description, *map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH'))))
+    def found(*args: Any) -> Any:
+        key = key_of(*args), tuple(map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH')))
         if key not in made:
             if len(made) == MODELS:
                 del made[next(iter(made))]
-            made[key] = built(description)
+            made[key] = make(*args)
         return made[key]
+    return found
 
-    machine.Model = model
-    yield
-    machine.Model = built
+
+@pytest.fixture(scope='session', autouse=True)
+def models() -> Iterator[None]:
+    """Machines of one file share their mechanism's model, and observers of machines of the same numbers their compiled
+    step; neither changes. Those of an excavator take 0.3 and 0.2 s, and hundreds of tests have one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, 'Model', shared(machine.Model, repr))
+        step = shared(HydraulicFilter.step, lambda of, keep=(): (
+            of.machine.made_of, of.model.weighs, of.order, of.noise, of.halvings, observer_step.LARGE, tuple(keep)))
+        patch.setattr(HydraulicFilter, 'step', lambda of, keep=(): step(of, keep))
+        scan = running.Scan     # with its function, whose id is then no other's
+        scans = shared(lambda function, backend: (function, scan(function, backend)), lambda function, backend: (
+            id(function), backend))
+        patch.setattr(running, 'Scan', lambda function, backend: (
+            scans(function, backend)[1] if function.name() == 'mbse_observer' else scan(function, backend)))
+        yield
 
 
 @pytest.fixture
@@ -121,6 +135,17 @@ def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crane, '_GIF_FRAMES', 5)
     monkeypatch.setattr(linkage_drawing, '_GIF_FRAMES', 5)
     monkeypatch.setattr(motion_files, '_FRAMES', 5)
+
+
+@pytest.fixture(scope='module')
+def blank_pictures() -> Iterator[None]:
+    """Figures are made, but their files are blank: to paint them takes longer than what is tested. They are painted in
+    test/report, and once by each command that has a report."""
+    from matplotlib.figure import Figure  # here, because it takes its time to import
+    from PIL import Image
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, 'savefig', lambda figure, path: Image.new('RGB', (8, 8)).save(path))
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+from cli_support import mbse
 from source_tree import ROOT
 
 MAIN = "import sys; sys.modules['rclpy'] = None; from mbse_ros.cli import main; main()"
@@ -21,14 +23,16 @@ def test_the_help_says_what_it_shows():
         assert all(word in text for word in ('crane', 'excavator', 'measured lift', 'linkage'))
 
 
-def test_the_offline_demo_needs_no_ros(tmp_path):
-    done = demo('--offline', '--payload', '80', '-o', str(tmp_path))
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures('few_frames')
+def test_the_offline_demo_needs_no_ros(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'rclpy', None)
+    done = mbse('demo', '--offline', '--payload', '80', '-o', tmp_path)
+    assert done.status == 0, done
     (folder,) = tmp_path.iterdir()
     payload = json.loads((folder / 'estimate.json').read_text())['payload']
     lower, upper = payload['interval']
     assert lower < 80.0 < upper and abs(payload['mass'] - 80.0) < 2.0
-    assert '80 kg' in done.stdout and f'payload {payload["mass"]:.2f} kg' in done.stdout
+    assert '80 kg' in done.out and f'payload {payload["mass"]:.2f} kg' in done.out
     assert (folder / 'bag' / 'metadata.yaml').is_file() and (folder / 'mechanism' / 'motion.csv').is_file()
     assert (folder / 'report' / 'index.html').stat().st_size > 100_000
 

@@ -17,6 +17,8 @@ from mbse_ros.offline.sensor_table import read_sensors
 from mbse_ros.simulation.three_simulations import noisy, true_motion
 
 DT = 5e-3
+pytestmark = pytest.mark.usefixtures('blank_pictures')
+
 SENSORS = ('encoder', 'crank_gyro', 'crank_tip')
 KEYS = {'mechanism', 'estimator', 'sensor', 'seeds', 'rmse_pos', 'rmse_vel', 'rmse_acc', 'rmse_pos_after_2s',
         'cpu_per_s', 'step_us', 'nees', 'nis', 'diverged', 'force_rmse', 'whiteness'}

@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from cli_support import mbse, refused
+from core_support import feed
 
 from mbse_ros.simulation.sensor_faults import FAULTS
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
@@ -130,6 +132,12 @@ def test_false_alarms_are_counted_once() -> None:
     assert alarms_per_hour([row]) == pytest.approx(600.0) and alarms_per_hour([]) is None
 
 
+@cache
+def sound():
+    """Outputs of two seconds without a fault."""
+    return feed(fault_cases.fresh_pipeline('patu655_lift', 'orifice'), fault_cases.frames_of('patu655_lift', 1, 2.0))
+
+
 @pytest.mark.parametrize('observer, payload, reason, good, alarm, blamed', [
     (ObserverStatus.OK, PayloadStatus.UPDATING, '', True, False, set()),
     (ObserverStatus.OK, PayloadStatus.UPDATING, f'rejected: {ROD} 9 off', True, True, {ROD}),
@@ -142,10 +150,7 @@ def test_false_alarms_are_counted_once() -> None:
     (ObserverStatus.LOST, PayloadStatus.NO_DATA, '', False, True, set())])
 def test_what_is_an_alarm(observer, payload, reason, good, alarm, blamed) -> None:
     machine, frames = fault_cases.machine_of('patu655_lift', 'orifice'), fault_cases.frames_of('patu655_lift', 1, 2.0)
-    pipeline, outputs = fault_cases.fresh_pipeline('patu655_lift', 'orifice'), []
-    for frame in frames:
-        for channel, value in (*frame.commands.items(), *frame.samples.items()):
-            outputs += pipeline.add(channel, frame.stamp_ns, value)
+    outputs = sound()
     output = replace(outputs[-1], state=replace(outputs[-1].state, status=observer, reason=reason),
                      payload=replace(outputs[-1].payload, status=payload, mass=205.0, lower=201.0, upper=209.0))
     seen = outcome_of(output, machine, truth_of(frames))

@@ -12,7 +12,8 @@ from motion_examples import CRANK_ROCKER
 from mbse_ros.compiled import have_compiler
 from mbse_ros.report.files import read_table
 
-pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler: there are no compiled steps')
+pytestmark = [pytest.mark.skipif(not have_compiler(), reason='no C compiler: there are no compiled steps'),
+              pytest.mark.usefixtures('blank_pictures')]
 COMMON = '--duration', '0.5', '--outputs', '5'
 
 

@@ -14,6 +14,8 @@ from studies import peers, simulation
 from studies import scaling as benchmark_scaling
 from studies.energy import run_case
 
+pytestmark = pytest.mark.usefixtures('blank_pictures')
+
 
 def studied(tmp_path, *words):
     done = mbse('benchmark', *words, '--json', tmp_path / 'new' / 'x.json')
@@ -22,7 +24,7 @@ def studied(tmp_path, *words):
 
 
 @pytest.fixture(scope='module')
-def energy(tmp_path_factory):
+def energy(tmp_path_factory, blank_pictures):
     folder = tmp_path_factory.mktemp('energy')
     result, done = studied(folder, 'energy', '--duration', '0.4', '--rounds', '1', '-o', folder / 'plots')
     return result, done, folder / 'plots'
@@ -82,7 +84,7 @@ def test_a_motion_that_cannot_go_on_is_a_row():
 
 
 @pytest.fixture(scope='module')
-def formulations(tmp_path_factory):
+def formulations(tmp_path_factory, blank_pictures):
     folder = tmp_path_factory.mktemp('formulations')
     names = ('four_bar', 'three_rrr', 'four_bar_adams_driven')
     with pytest.MonkeyPatch.context() as patch:

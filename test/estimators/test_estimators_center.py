@@ -82,7 +82,7 @@ def place_of(it: Machine, output: Output) -> tuple[np.ndarray, np.ndarray]:
 def last_with(valve: str) -> tuple[Machine, Output]:
     """A machine whose file has the centre off by 15 and -10 cm, and its last output."""
     it = machine(valve, (0.15, -0.10))
-    return it, feed(Pipeline(it), run())[-1]
+    return it, feed(Pipeline(it, segment=0.1), run())[-1]
 
 
 @pytest.mark.parametrize('valve', VALVES)

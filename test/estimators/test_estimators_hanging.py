@@ -197,7 +197,7 @@ def test_the_mass_of_a_load_that_swings(name: str, valve: str) -> None:
     true, load = machine(name), LOADS[name]
     frames = SimulatedCrane(true, load, 3, cycle_by_name('random', true, 3), plant=plant(name),
                             swing=np.radians(15)).run()[:1500]
-    outputs = feed(Pipeline(machine(name, valve)), frames)
+    outputs = feed(Pipeline(machine(name, valve), segment=0.1), frames)
     last = outputs[-1].payload
     assert last.lower < load < last.upper and abs(last.mass - load) < 0.015 * load
     assert last.upper - last.lower < 0.08 * load

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -135,13 +136,20 @@ def test_an_excavator_that_digs_holds_its_mass(valve: str, dug: list[SensorFrame
     assert load.trusted and 2.5 < load.start < 7.5 and load.lower < 800.0 < load.upper
 
 
+@cache
+def scratched() -> list[SensorFrame]:
+    """`dig` with 400 kg and 3 kN of soil."""
+    machine = load_machine('zx200')
+    crane = SimulatedCrane(machine, 400.0, 1, cycle_by_name('dig', machine, 1), plant=plant_of(machine), soil=3e3)
+    return list(crane.advance(15_000_000_000))
+
+
 @pytest.mark.parametrize('valve', ['orifice', 'unknown'])
 def test_a_small_force_at_the_teeth_is_a_contact_and_no_load(valve: str) -> None:
     """3 kN, the weight of 300 kg: the cylinders weigh different loads meanwhile. What is carried then is weighed."""
     machine = load_machine('zx200', valve)
-    crane = SimulatedCrane(machine, 400.0, 1, cycle_by_name('dig', machine, 1), plant=plant_of(machine), soil=3e3)
     pipeline, log = Pipeline(machine), LogLoads(ScaleStage(machine))
-    outputs = feed(pipeline, list(crane.advance(15_000_000_000)))
+    outputs = feed(pipeline, scratched())
     dug = [o.payload for o in outputs if 2.2e9 < o.state.stamp_ns < 5e9]
     assert PayloadStatus.UPDATING not in {payload.status for payload in dug}
     assert sum(payload.status is PayloadStatus.CONTACT for payload in dug) > 100

@@ -94,7 +94,7 @@ def test_interval_narrows_and_never_lies(valve: str) -> None:
 def test_no_single_sample_throws_the_result(valve: str, seed: int) -> None:
     """Random cycles: steps and slow ramps, reversals, stops; from 3 s of motion on the mass stays near."""
     frames, payload = random_frames(seed)
-    run = estimate(valve, frames)
+    run = estimate(valve, frames, segment=SEGMENT)
     error = np.abs(run.masses[run.moved >= 3.0] - payload)
     assert error.max() < {'orifice': 2.0, 'unknown': 4.0}[valve] and error[-1] < 1.5
 
@@ -125,7 +125,7 @@ def test_full_speed_brakes_into_free_fall_without_harm() -> None:
     frames = simulate(100.0, 5, WorkCycle(0.4, (*moves, Move(0.0, 0.5))))
     assert max(abs(f.acceleration[0]) for f in frames) > 0.9
     for valve in VALVES:
-        run = estimate(valve, frames)
+        run = estimate(valve, frames, segment=SEGMENT)
         assert np.abs(run.masses[run.moved >= 1.5] - 100.0).max() < 3.0
 
 
@@ -138,7 +138,7 @@ STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus
 def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
     frames = cycle_run('orifice').frames[:600]
     observer = kinematic() if status is PayloadStatus.ACCELERATING else ObserverSettings()     # another weighs it
-    outputs = estimate('orifice', frames, observer, PayloadSettings(**STATUSES[status])).outputs
+    outputs = estimate('orifice', frames, observer, PayloadSettings(**STATUSES[status]), segment=SEGMENT).outputs
     some = [o.payload for o in outputs if o.payload.status is status]
     assert some and all(bool(p.reason) == (status is not PayloadStatus.UPDATING) for p in some)
 
