@@ -41,9 +41,9 @@ TESTS = {
     'monitor/channels': ('monitor_channels streams_linkage_recovery streams_machine_recovery '
                                 'streams_linkage'),
     'monitor/mechanism': 'streams_linkage_recovery streams_linkage',
-    'streams/linkage/history': 'streams_linkage', 'streams/linkage/stage': 'streams_linkage',
-    'monitor/health': 'streams_linkage', 'streams/linkage/start': 'streams_linkage streams_linkage_recovery',
-    'streams/linkage/lagged': 'streams_linkage_lagged',
+    'streams/history': 'streams_linkage', 'streams/linkage': 'streams_linkage',
+    'monitor/health': 'streams_linkage', 'streams/start': 'streams_linkage streams_linkage_recovery',
+    'streams/lagged': 'streams_linkage_lagged',
     'monitor/trust': 'monitor_trust', 'monitor/exchanged': 'monitor_exchanged', 'payload/gates': 'payload_gates',
     'payload/state_gates': 'payload_state_gates', 'payload/joint': 'payload_estimator estimators_weighing',
     'estimators/mass_information': 'estimators_weighing streams_rates',

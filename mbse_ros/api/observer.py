@@ -70,7 +70,7 @@ class Observer:
 
         Raises SettingError for a wrong shape, PositionProblemError where the mechanism cannot be there.
         """
-        from ..streams.linkage.start import moved_to
+        from ..streams.start import moved_to
         model, g = self.model, len(self.model.z)
         q, qd = model.start.q, model.start.qd
         if z is not None:

@@ -18,9 +18,8 @@ from ..estimators.linkage_settings import LinkageSettings
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
 from ..monitor.mechanism import Assessment, StateMonitor
-from ..streams.linkage.filter_states import restarted_state, start_stddev
-from ..streams.linkage.start import restart_pose
 from ..streams.records import ObserverStatus
+from ..streams.start import restart_pose, restarted_state, start_stddev
 from .results.motion_estimate import MotionEstimate
 
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
+WINDOW = 200    # innovations from which the health is computed
 LAGS = 20
 FEWEST = 50     # innovations from which something can be said
 
@@ -49,3 +52,23 @@ def innovation_health(ratios: np.ndarray) -> tuple[float, float]:
     # The least likely of several channels, as if it were one of as many trials (Bonferroni).
     white = min([1.0, *(len(series) * ljung_box(column) for column in series)]) if series else float('nan')
     return float(np.mean(ratios[used] ** 2)), white
+
+
+class InnovationWatch:
+    """Keeps the last innovations of a running filter, each over its standard deviation."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget them."""
+        self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
+
+    def take(self, ratios: list[float]) -> None:
+        """Those of an instant (s,), NaN where a sample was not used."""
+        self._ratios.append(ratios)
+
+    @property
+    def health(self) -> tuple[float, float]:
+        """Mean NIS per measurement and whiteness (p-value of Ljung-Box), NaN while few."""
+        return innovation_health(np.array(self._ratios))

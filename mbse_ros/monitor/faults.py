@@ -177,7 +177,7 @@ KINDS = {
         (_STATE, _MASS), True),
     Fault.UNSOLVED: Kind(
         'not solved', 'the smoother found no solution, or is too far behind', 'loses the state, LOST',
-        'the solver ends without a solution, or {streams.linkage.lagged.BEHIND} instants wait for it', (_LINKAGE,)),
+        'the solver ends without a solution, or {streams.lagged.BEHIND} instants wait for it', (_LINKAGE,)),
     Fault.DOUBTED: Kind(
         'observer not trusted', 'the state was in doubt a moment ago', 'NO_DATA: the mass is held',
         'for {streams.mass_monitor.RETURN_NS} s after a fault that doubts the state', (_MASS,)),

@@ -11,16 +11,15 @@ from ..compiled import Kernel
 from ..estimators.filters.observer import LinkageObserver
 from ..estimators.filters.parts.linearised import linearised_function
 from ..estimators.observability.information import observability
-from ..estimators.whiteness import FEWEST, innovation_health, ljung_box
+from ..estimators.whiteness import FEWEST, InnovationWatch, ljung_box
 from .status import Health
 
-WINDOW = 200        # innovations
 SEEN = 50           # instants of the observability's window
 SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow the derivatives of the accelerations
 
 
-class HealthWatch:
-    """Keeps the last instants of a filter, and computes its health when asked."""
+class HealthWatch(InnovationWatch):
+    """Keeps the last instants of a filter, too, and computes its health when asked."""
 
     def __init__(self, observer: LinkageObserver, prior: tuple[float, float, float], options: str = '') -> None:
         """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
@@ -33,7 +32,7 @@ class HealthWatch:
         self._size = (3 if force else 2) * g
         self._prior = np.repeat(prior, g)[:self._size]
         self._warm_up()
-        self.reset()
+        super().__init__()
 
     def _warm_up(self) -> None:
         """The first call of each part, which costs more than the others."""
@@ -45,17 +44,16 @@ class HealthWatch:
 
     def reset(self) -> None:
         """Forget what was."""
-        self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
+        super().reset()
         self._states: deque[tuple[np.ndarray, ...]] = deque(maxlen=SEEN)
 
-    def take(self, ratio: list[float], q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
-        """Normalised innovations (s,), NaN where not used, state (n,) and row ``[o, u, t]`` of an instant."""
-        self._ratios.append(ratio)
+    def see(self, q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
+        """State (n,) and row ``[o, u, t]`` of an instant."""
         self._states.append((q, qd[self._observer.problem.z], row))
 
-    def health(self, stddev: np.ndarray) -> Health:
+    def assess(self, stddev: np.ndarray) -> Health:
         """Health over the last instants; ``stddev`` (s,) of the sensors."""
-        mean, white = innovation_health(np.array(self._ratios))
+        mean, white = self.health
         return Health(mean, white, self._rank(stddev) if mean == mean else -1, self._size)
 
     def _rank(self, stddev: np.ndarray) -> int:

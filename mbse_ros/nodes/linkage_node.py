@@ -19,9 +19,9 @@ from ..dynamics.model import Model
 from ..errors import SampleError, check_choice
 from ..estimators.filters.filters import FILTERS
 from ..estimators.linkage_settings import LinkageSettings
-from ..streams.linkage.stage import LinkageStage
-from ..streams.linkage.start import encoded, moved_to
+from ..streams.linkage import LinkageStage
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
+from ..streams.start import encoded, moved_to
 from .base.mechanism_node import MechanismNode, sooner
 from .base.node_settings import LinkageNodeSettings
 from .base.qos import deep_input

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 from ..dynamics.model import Model
-from ..streams.linkage.lagged import LaggedStage
+from ..streams.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
 from .base.mechanism_node import MechanismNode, sooner
 from .base.node_settings import SmootherNodeSettings

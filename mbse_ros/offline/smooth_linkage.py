@@ -13,15 +13,16 @@ import numpy as np
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
+from ..estimators.linkage_settings import LinkageSettings
 from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
 from ..report.chart import Panel
 from ..report.files import write_table
 from ..report.series import Z95, interval, root_mean_square
 from ..report.text import cost, cost_line, lag_text
-from ..streams.linkage import LinkageSettings, Measured
-from ..streams.linkage.lagged import smoother_noises
-from ..streams.linkage.start import encoded, moved_to
+from ..streams.lagged import smoother_noises
+from ..streams.records import Measured
+from ..streams.start import encoded, moved_to
 from .linkage import LinkageLog
 
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from math import isnan, nan, sqrt
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.hydraulic_state import SegmentResult
 from ..estimators.observer_settings import ObserverSettings
-from ..estimators.whiteness import innovation_health
+from ..estimators.whiteness import InnovationWatch
 from ..machine import Machine
 from ..monitor.bounds import StateBounds
 from ..monitor.channels import ChannelWatch
@@ -26,7 +25,6 @@ from ..monitor.units import UnitCheck
 from .records import ObserverStatus, Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
-WINDOW = 200         # innovations from which the health is computed
 
 
 class UsableSamples(NamedTuple):
@@ -49,7 +47,7 @@ class MachineMonitor:
         # values between two samples are no multiples of a step: the file's is taken
         self._watch = ChannelWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
         self._recovery = Recovery(machine, observer)
-        self._limits, self._faint = RangeCheck(machine), UnitCheck(machine)
+        self._limits, self._faint, self._innovations = RangeCheck(machine), UnitCheck(machine), InnovationWatch()
         self.configure()
         self.reset()
 
@@ -76,13 +74,13 @@ class MachineMonitor:
         """A state starts, at a time, s; ``why``, ``faults``: unless it is as usual."""
         self._watch.reset()
         self._start = start
-        self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
+        self._innovations.reset()
         self._recovery.begin(why, faults)
 
     @property
     def health(self) -> tuple[float, float]:
         """Of the last innovations: mean NIS per measurement and whiteness (p-value of Ljung-Box), NaN while few."""
-        return innovation_health(np.array(self._ratios))
+        return self._innovations.health
 
     def judge_samples(self, segment: Segment) -> UsableSamples:
         """Leave out samples that measure nothing, and those of sensors found constant or in another unit."""
@@ -163,7 +161,7 @@ class MachineMonitor:
             self._faint.take(measured, segment.values[-1])
             self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev,
                              self._settings)
-            self._ratios.append(ratios)
+            self._innovations.take(ratios)
         return ratios
 
     def judge_state(self, segment: Segment, measured: list[float], result: SegmentResult

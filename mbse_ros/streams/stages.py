@@ -8,6 +8,9 @@
    the mass; judge the mass; publish a ``PayloadEstimate``.
 
 The nodes, ``pipeline.Pipeline`` for a bag, and the Python API drive these stages alike: a record in, a record out.
+
+A mechanism without hydraulics goes the same way in ``linkage.LinkageStage``, except that each sample counts at once, at
+the nearest instant of a grid, and one that comes late takes the filter back (``history``): then nothing is weighed.
 """
 
 from __future__ import annotations

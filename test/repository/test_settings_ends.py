@@ -19,8 +19,8 @@ from mbse_ros.settings import Settings
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
-from mbse_ros.streams.linkage.lagged import LaggedStage
-from mbse_ros.streams.linkage.stage import LinkageStage
+from mbse_ros.streams.lagged import LaggedStage
+from mbse_ros.streams.linkage import LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 

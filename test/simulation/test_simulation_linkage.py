@@ -9,7 +9,7 @@ from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.estimators.linkage_settings import LinkageSettings
 from mbse_ros.nodes.graphs.linkage_graph import ENCODERS, chosen_sensors
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
-from mbse_ros.streams.linkage.stage import LinkageStage
+from mbse_ros.streams.linkage import LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 
 

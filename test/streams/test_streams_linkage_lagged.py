@@ -12,11 +12,11 @@ from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.graph.smoother import LinkageSmoother
 from mbse_ros.graph.window import ChainWindow
 from mbse_ros.simulation.linkage import SimulatedLinkage
+from mbse_ros.streams import lagged as module
+from mbse_ros.streams.lagged import LaggedStage, smoother_noises
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
-from mbse_ros.streams.linkage import lagged as module
-from mbse_ros.streams.linkage.lagged import LaggedStage, smoother_noises
-from mbse_ros.streams.linkage.start import encoded, moved_to
 from mbse_ros.streams.records import ObserverStatus
+from mbse_ros.streams.start import encoded, moved_to
 
 pytestmark = pytest.mark.usefixtures('vm')
 

@@ -23,7 +23,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import MOST, BagError, DescriptionError, MbseError, PositionProblemError, SampleError
 from mbse_ros.estimators.linkage_settings import LinkageSettings
 from mbse_ros.machine import load_machine
-from mbse_ros.streams.linkage.stage import MOST_BRIDGED, LinkageStage
+from mbse_ros.streams.linkage import MOST_BRIDGED, LinkageStage
 from mbse_ros.streams.records import Segment
 
 sys.path.insert(0, str(ROOT / 'benchmarks'))

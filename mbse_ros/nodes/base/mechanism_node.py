@@ -19,8 +19,8 @@ from ...errors import SampleError
 from ...sources.machine import own_sources, unused_variances
 from ...sources.map import ChannelSource
 from ...sources.topic_samples import OwnTopicSamples
-from ...streams.linkage.lagged import LaggedStage
-from ...streams.linkage.stage import LinkageStage
+from ...streams.lagged import LaggedStage
+from ...streams.linkage import LinkageStage
 from ...streams.records import LinkageEstimate
 from ..inputs.foreign_inputs import ForeignInputs, node_sources
 from ..inputs.waiting import Waiting

@@ -20,7 +20,7 @@ from ...settings import same_as, setting
 from ...simulation.linkage import LinkagePlantSettings
 from ...sources.machine import for_mechanism
 from ...sources.map import NO_MAP, load_sources
-from ...streams.linkage.lagged import FILTER
+from ...streams.lagged import FILTER
 from ..base.node_settings import LinkageNodeSettings, MechanismSettings, SmootherNodeSettings, SourcesSettings
 from ..messages.bounding_box import Box, Outline, mechanism_box
 from .graph import DIAGNOSTICS, SIMULATED, Graph, GraphArguments

@@ -23,7 +23,7 @@ from ...estimators.linkage_settings import LinkageSettings
 from ...machine.channels import Channel, sensor_channels
 from ...monitor.ages import Ages
 from ...monitor.mechanism import PLACES, RATES
-from ...streams.linkage.start import moved_to
+from ...streams.start import moved_to
 from ..log_samples import LogSamples
 from .channel_series import STEP, Means, Series, means_of, series_of
 from .plausibility import OWN, Verdict

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...dynamics.model import Model
-from ...errors import DivergenceError, SettingError
-from ...estimators.filters.defaults import noises_of
-from ...estimators.filters.filters import check_options
-from ...estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
-from ...estimators.filters.parts.problem import Problem, problem
-from ...estimators.linkage_settings import LinkageSettings, numbers, option_values
-from ...monitor.health import HealthWatch
+from ..dynamics.model import Model
+from ..errors import DivergenceError, SettingError
+from ..estimators.filters.defaults import noises_of
+from ..estimators.filters.filters import check_options
+from ..estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
+from ..estimators.filters.parts.problem import Problem, problem
+from ..estimators.linkage_settings import LinkageSettings, numbers, option_values
+from ..monitor.health import HealthWatch
 from .history import TunedFilter
 
 MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names

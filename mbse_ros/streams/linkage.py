@@ -5,6 +5,10 @@ The grid is at the first sample plus multiples of the step; a sample counts at t
 estimated at once with what is there; a sample that comes later, but within the window, corrects it: the filter goes
 back and runs again, so that the order of arrival does not matter. Time is that of the stamps: without samples nothing
 moves.
+
+Its steps are those of a machine in ``stages.ObserverStage``: align (``TimeGrid``, ``History``), judge the samples
+(``StateMonitor.unusable``), start (``start``), predict and correct (``propagate``), learn (``StateMonitor.take``),
+judge the state (``StateMonitor.assess``), publish a ``LinkageEstimate``.
 """
 
 from __future__ import annotations
@@ -15,18 +19,19 @@ from math import nan, sqrt
 
 import numpy as np
 
-from ...dynamics.model import Model
-from ...errors import SampleError, SettingError
-from ...estimators.filters.observer import LinkageObserver
-from ...estimators.linkage_settings import LinkageSettings
-from ...monitor.channels import DroppedSamples
-from ...monitor.faults import Fault, reason_of
-from ...monitor.mechanism import Assessment, StateMonitor
-from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
+from ..dynamics.model import Model
+from ..errors import SampleError, SettingError
+from ..estimators.filters.observer import LinkageObserver
+from ..estimators.linkage_settings import LinkageSettings
+from ..monitor.channels import DroppedSamples
+from ..monitor.faults import Fault, reason_of
+from ..monitor.mechanism import Assessment, StateMonitor
 from .active_filter import ActiveFilter
-from .filter_states import initial_state, restarted_state, start_stddev
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
-from .start import first_pose, moved_to, restart_pose
+from .records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
+from .start import first_pose, initial_state, moved_to, restart_pose, restarted_state, start_stddev
+
+__all__ = ['LinkageEstimate', 'LinkageSettings', 'LinkageStage', 'Measured']
 
 Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'
@@ -124,7 +129,7 @@ class LinkageStage:
 
     def health(self) -> Health:
         """Health now; costs a millisecond or two. The estimates carry the health computed last."""
-        self._health = self._active.watch.health(self._active.running.tuned.stddev)
+        self._health = self._active.watch.assess(self._active.running.tuned.stddev)
         return self._health
 
     # Samples
@@ -251,8 +256,9 @@ class LinkageStage:
         """Health of the channels at an instant that is new."""
         out, innovation, variance, used = self._watched(entry, entry.o.tolist())
         if entry.running.observer is self._observer:
-            ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, variance, used)]
-            self._active.watch.take(ratio, out['q'], out['qd'], row)
+            self._active.watch.take([v / sqrt(max(s, 1e-300)) if use else nan
+                                     for v, s, use in zip(innovation, variance, used)])
+            self._active.watch.see(out['q'], out['qd'], row)
 
     def _watched(self, entry: HistoryEntry, o: list[float]) -> Made:
         """What the filter made of samples of an instant, NaN where there is none: its outputs, innovations, their

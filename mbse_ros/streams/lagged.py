@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...dynamics.model import Model
-from ...errors import DivergenceError, SampleError, SettingError
-from ...estimators.linkage_settings import LinkageSettings, numbers
-from ...graph.estimate import EstimationNoises
-from ...graph.smoother import LinkageSmoother, default_estimation_noises
-from ...graph.window import ChainWindow, Row
-from ...monitor.faults import Fault
-from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
-from .stage import LinkageStage
+from ..dynamics.model import Model
+from ..errors import DivergenceError, SampleError, SettingError
+from ..estimators.linkage_settings import LinkageSettings, numbers
+from ..graph.estimate import EstimationNoises
+from ..graph.smoother import LinkageSmoother, default_estimation_noises
+from ..graph.window import ChainWindow, Row
+from ..monitor.faults import Fault
+from .linkage import LinkageStage
+from .records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .start import encoded, moved_to
 
 SMOOTHER, FILTER = 'smoother', 'errorEKF_FE'        # the filter of the smoother's model

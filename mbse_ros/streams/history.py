@@ -11,11 +11,11 @@ from itertools import groupby
 
 import numpy as np
 
-from ...errors import DivergenceError
-from ...estimators.filters.observer import FilterTuning, LinkageObserver
-from ...estimators.linkage_settings import LinkageSettings
-from ..records import Measured, Sampled
-from .filter_states import converted_state
+from ..errors import DivergenceError
+from ..estimators.filters.observer import FilterTuning, LinkageObserver
+from ..estimators.linkage_settings import LinkageSettings
+from .records import Measured, Sampled
+from .start import converted_state
 
 CONFIRMED = 3           # samples in sequence out of the grid's reach make a new one
 NEAR_NS = 1_000_000_000
