@@ -15,8 +15,7 @@ from ..description.language.units import parse_unit
 from ..errors import BagError, DescriptionError
 from ..resources import regular, said_of
 from .bag import ROS1, storage_of
-from .table_map import DELIMITERS, TableMap, load_table_map
-from .table_times import REFUSED, TableClock
+from .table_map import DELIMITERS, REFUSED, TableClock, TableMap, load_table_map
 from .writer import BagWriter
 
 if TYPE_CHECKING:

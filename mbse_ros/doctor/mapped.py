@@ -10,12 +10,11 @@ from statistics import median
 
 import numpy as np
 
-from ..errors import shown
+from ..errors import did_you_mean, shown
 from ..machine import Machine
 from ..monitor.faults import NONE, Fault, reason_of
 from ..monitor.samples import RangeCheck
 from ..sources.map import SourceMap
-from ..sources.proposals.words import near
 from ..sources.topic_samples import FEWEST, NEAR
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE
@@ -73,7 +72,8 @@ def _channel(name: str, found: MapTraffic, sources: SourceMap, odd: Fault) -> Ch
         wanted = ' or '.join(dict.fromkeys(way.topic for way in ways))
         there = ', '.join(map(shown, found.topics[:MOST])) or 'none'
         return Check(title, FAILS, f'no publisher of {wanted} with a type of the map',
-                     f'start its driver, or correct the topic; there are {there}{near(ways[0].topic, found.topics)}')
+                     f'start its driver, or correct the topic; there are {there}'
+                     + did_you_mean(ways[0].topic, found.topics))
     where = f'{fed.topic}' + (f', from {shown(fed.publishers[0])}' if fed.publishers else '')
     left = max(fed.left_out, key=fed.left_out.__getitem__, default='')
     if not fed.stamps:

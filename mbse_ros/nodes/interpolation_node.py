@@ -13,8 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.bulk.cdr import TYPES, read
-from ..bags.bulk.message_layout import Forms
+from ..bags.bulk.message_layout import TYPES, Forms, read
 from ..bags.channel_samples import Sample, TopicReader, is_strange, topic_readers
 from ..bags.channels import parse_channel
 from ..bags.topics import TopicMap

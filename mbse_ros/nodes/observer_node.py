@@ -14,11 +14,13 @@ from ..errors import MbseError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.feed_forward import joint_forces
+from ..simulation.crane import TrueSamples
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from .base.record_node import RecordNode, RecordSource
-from .base.warm_up import warm_up_observer
 from .messages.wire import packed_joints
+
+STEPS, STEP_NS, PRESSURE = 10, 1_000_000, 2e6      # of the first run: steps, ns, Pa
 
 
 class JointStates:
@@ -57,6 +59,17 @@ class JointStates:
         effort[self._carrying] = np.where(np.isfinite(torque), torque, np.nan)      # infinite at a dead point
         position[:g], velocity[:g], effort[self._pistons] = z, zd, force
         return position, velocity, effort
+
+
+def warm_up_observer(stage: ObserverStage, machine: Machine) -> None:
+    """Run the observer over a made-up segment, at rest where the machine's file starts, and forget it."""
+    model, rest, none = machine.model, np.zeros(len(machine.coordinates)), np.zeros(len(machine.channels))
+    samples = TrueSamples(machine, machine.all_channels).read(
+        model.start.q, model.start.q[model.z], rest, rest, np.full(len(machine.volumes), PRESSURE), none, {})
+    row = [samples[channel] for channel in machine.channels]
+    stage.process(Segment(1, 0, STEP_NS, True, machine.channels, np.tile(row, (STEPS, 1)),
+                          np.full(len(row), float(STEPS)), machine.commands, np.zeros((STEPS, len(machine.commands)))))
+    stage.reset()
 
 
 class ObserverNode(RecordNode[Segment, StateEstimate]):

@@ -5,18 +5,36 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
+from ..estimators.hydraulic_state import state_names
+from ..estimators.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
 from ..payload.payload_settings import PayloadSettings
-from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
+from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN
 from .base.record_node import RecordNode, RecordSource, check_names
-from .base.warm_up import warm_up_payload
 
+STEPS, STEP_NS, PRESSURE = 10, 1_000_000, 2e6      # of the first run: steps, ns, Pa
 LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
+
+
+def warm_up_payload(stage: PayloadStage, machine: Machine) -> None:
+    """Run the payload estimators over a made-up state, at rest where the machine's file starts, and forget it: which of
+    them is used, the observer's states will show."""
+    names, _ = state_names(machine)
+    position = {f'position/{name}': machine.model.start.q[k] for name, k in zip(machine.coordinates, machine.model.z)}
+    row = [position.get(name, PRESSURE if name.startswith('pressure/') else 0.0) for name in names]
+    empty = np.zeros(len(machine.channels))
+    for weighing in np.zeros((0, OWN_COLUMNS)), np.zeros((STEPS, columns(len(machine.parameters.consider)))):
+        stage.process(StateEstimate(1, STEPS * STEP_NS, STEP_NS, True, names, np.tile(row, (STEPS, 1)),
+                                    np.eye(len(names)) * 1e-6, machine.channels, empty, empty, empty + 1.0, 0.0,
+                                    len(empty), ObserverStatus.OK, weighing=weighing))
+        stage.reset()
 
 
 class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):

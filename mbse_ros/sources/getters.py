@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ..errors import did_you_mean
 from .fields import ANGLES, QUATERNION, Fields, FieldType, described
 from .path import Path, Selection, path_text
-from .proposals.words import near
 
 Get = Callable[[Any], Any]
 UNIT = 0.02      # largest error of a quaternion's squared length: coarser than any rounding
@@ -51,7 +51,7 @@ def getter(path: Path, msgtype: str, fields: Fields) -> Getter:
         inside = _fields_of(kind, path[:place], fields)
         if step.field not in inside:
             raise ValueError(f'a field of {kind.base}{_of(path[:place])}: {described(inside)}'
-                             + _angles(kind) + near(step.field, inside))
+                             + _angles(kind) + did_you_mean(step.field, inside))
         holder, kind = inside, inside[step.field]
         if step.selection is None:
             if kind.repeated:
@@ -169,7 +169,7 @@ def _check_key(key: Sequence[str], inside: Mapping[str, FieldType], owner: str, 
     arrays = 0
     for place, name in enumerate(key):
         if name not in inside:
-            raise ValueError(f'a key among the fields of {owner}: {described(inside)}' + near(name, inside))
+            raise ValueError(f'a key among the fields of {owner}: {described(inside)}' + did_you_mean(name, inside))
         kind = inside[name]
         arrays += kind.repeated
         owner = kind.base

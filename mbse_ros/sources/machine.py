@@ -12,12 +12,11 @@ from ..bags.topics import IMU, JOINT_STATE, TopicMap
 from ..description.coordinate_units import input_unit, measured_unit
 from ..description.model import MechanismDescription
 from ..dynamics.model import Model
-from ..errors import DescriptionError
+from ..errors import DescriptionError, did_you_mean
 from ..machine import Machine
 from ..machine.channels import sensor_channels
 from .map import ARRIVAL, HEADER_STAMP, ChannelSource, FilePlace, SourceMap, sources_of_section
 from .path import PathStep, Selection, parse_path
-from .proposals.words import near
 
 OWN = "this package's topics"       # as the file of a source
 
@@ -58,7 +57,7 @@ def _fitted(sources: SourceMap, description: MechanismDescription, wanted: Mappi
         for way in ways:
             if name not in units and not way.optional:
                 raise DescriptionError(way.place.file, way.place.key, name, f'a channel of {description.name}: '
-                                       + ', '.join(units) + near(name, units)
+                                       + ', '.join(units) + did_you_mean(name, units)
                                        + '; `optional: true` ignores one that a machine lacks')
             if name in units and way.unit.replace('*', ' ') not in units[name].split(' or '):
                 raise way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} of '

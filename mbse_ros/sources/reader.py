@@ -16,15 +16,13 @@ from ..bags.messages import typestore
 from ..bags.reader import SILENT, BagReader, SampleReader
 from ..bags.topics import TopicMap, one_namespace
 from ..dynamics.model import Model
-from ..errors import BagError, SampleError
+from ..errors import BagError, SampleError, did_you_mean
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
-from .definitions import bag_store
-from .fields import store_fields
+from .fields import bag_store, store_fields
 from .machine import for_machine, for_mechanism, left_over, own_sources, section_of, unused_variances
 from .map import ARRIVAL, ChannelSource, SourceMap
 from .path import path_text
-from .proposals.words import near
 from .topic_samples import FILLED, UNSTAMPED, OwnTopicSamples, RateCounter, TopicSamples, UnusableSample
 
 MOST = 60       # topics in one message
@@ -80,8 +78,8 @@ def refuse_absent(sources: SourceMap, topics: Mapping[str, str], space: str, pat
             raise way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}')
         others = ''.join(f', or {other.topic}' for other in ways[1:])
         hint = ' (--valve unknown needs no command)' if way.channel.startswith('command/') else ''
-        raise way.place.error('topic', way.topic + others, f'a topic of {path}: {listed(topics)}{near(full, topics)}'
-                              f'{hint}')
+        raise way.place.error('topic', way.topic + others, f'a topic of {path}: {listed(topics)}'
+                              f'{did_you_mean(full, topics)}{hint}')
 
 
 def listed(topics: Mapping[str, str]) -> str:

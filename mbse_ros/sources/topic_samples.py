@@ -15,13 +15,12 @@ from ..bags.bulk.message_layout import Forms
 from ..bags.channel_samples import Refuse, Sample, TopicReader
 from ..bags.messages import SECOND, SENSOR_LAST_NS, typestore
 from ..bags.topics import IMU
-from ..errors import DescriptionError, SampleError, shown
+from ..errors import DescriptionError, SampleError, did_you_mean, shown
 from .fields import Fields, store_fields
 from .getters import Absent, getter, number_getter, of_quaternion
 from .map import ChannelSource
 from .mount import mounted_getter
 from .path import parse_path, path_text
-from .proposals.words import near
 from .stamps import stamp_getter
 
 OTHER, UNCERTAIN = 'of another frame', 'too uncertain'
@@ -209,7 +208,7 @@ class TopicSamples:
         path = source.variance if source.channel in self.absent and self.absent[source.channel].key == 'variance' else (
             source.path)
         wanted = next((name for step in path if step.selection for name in step.selection.names), '')
-        return (', '.join(map(shown, there[:MOST])) or 'none, the array is empty') + near(wanted, there)
+        return (', '.join(map(shown, there[:MOST])) or 'none, the array is empty') + did_you_mean(wanted, there)
 
     def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
               stamps: dict[str, Callable[[Any], int] | None]) -> _Bound:

@@ -17,9 +17,8 @@ from mbse_ros.description.model import fingerprint
 from mbse_ros.estimators.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
-from mbse_ros.nodes.base.warm_up import warm_up_payload
 from mbse_ros.nodes.messages.wire import packed_record
-from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.nodes.payload_node import PayloadNode, warm_up_payload
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
 

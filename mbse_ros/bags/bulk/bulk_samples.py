@@ -15,8 +15,7 @@ from ...errors import SampleError
 from ..bag import FileBatches, RawMessage
 from ..channel_samples import TopicReader
 from ..messages import SECOND, SENSOR_LAST_NS
-from .cdr import STAMP
-from .message_layout import LARGEST, LAYOUTS, MISSES, MessageBatch, layout_of
+from .message_layout import LARGEST, LAYOUTS, MISSES, STAMP, MessageBatch, layout_of
 
 SMALL = 4           # messages of a layout that are not worth it
 ALONE = -1          # in place of a channel

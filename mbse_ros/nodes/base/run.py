@@ -23,7 +23,7 @@ from rclpy.task import Future
 
 from ...errors import MbseError
 from .parameters import checked_request
-from .publishing import farewell, persistent
+from .qos import farewell, persistent
 from .real_time import RealTime
 
 try:

@@ -14,11 +14,10 @@ from rclpy.qos import QoSProfile
 
 from ...bags.channel_samples import Sample
 from ...dynamics.model import Model
-from ...errors import DescriptionError, MbseError, SampleError
+from ...errors import DescriptionError, MbseError, SampleError, did_you_mean
 from ...machine import Machine
 from ...sources.machine import for_machine, for_mechanism, section_of
 from ...sources.map import ChannelSource, SourceMap, load_sources
-from ...sources.proposals.words import near
 from ...sources.topic_samples import ABSENT, RateCounter, TopicSamples, UnusableSample
 from ..messages.wire import class_fields, message_type
 from .waiting import Waiting
@@ -118,7 +117,7 @@ class ForeignInputs:
             return ''
         full = [self._node.resolve_topic_name(topic) for topic in sorted(wanted)]
         return (f'no publisher of {", ".join(full)}; there are ' + ', '.join(sorted(topics)[:MOST])
-                + ''.join(near(topic, topics) for topic in full))
+                + ''.join(did_you_mean(topic, topics) for topic in full))
 
     def _published(self) -> dict[str, list[str]]:
         """Topics that somebody publishes, and the types of their publishers."""

@@ -26,8 +26,7 @@ from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
-from ..base.publishing import farewell
-from ..base.qos import OUTPUT
+from ..base.qos import OUTPUT, farewell
 from ..messages.wire import SECOND, message_class
 
 LOOK = 0.02         # s between two looks at the readers

@@ -24,8 +24,19 @@ from ...machine import Machine
 from ...machine.channels import Channel, sensor_channels
 from ...report.text import number
 from ..map import ARRIVAL, FORMAT
-from .candidates import Candidate, Likeness, candidates_of, likeness
-from .fits import FASTER, STILL, UnitFit, position_fits, pressure_fit, pressure_units, rate_fits
+from .candidates import (
+    FASTER,
+    STILL,
+    Candidate,
+    Likeness,
+    UnitFit,
+    candidates_of,
+    likeness,
+    position_fits,
+    pressure_fit,
+    pressure_units,
+    rate_fits,
+)
 from .survey import TopicSurvey
 
 SURE = 2.0          # points of a name from which it counts

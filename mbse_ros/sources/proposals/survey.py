@@ -15,8 +15,7 @@ import numpy as np
 
 from ...bags.bag import Bag, decode
 from ...errors import MbseError, SampleError
-from ..definitions import bag_store
-from ..fields import HEADER, QUATERNION, TIME, Fields, FieldType, store_fields
+from ..fields import HEADER, QUATERNION, TIME, Fields, FieldType, bag_store, store_fields
 from ..getters import Absent, number_getter, of_quaternion
 from ..map import ARRIVAL, HEADER_STAMP
 from ..path import Path, PathStep, Selection

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+')
 PARTS = {
@@ -52,9 +51,3 @@ def quantities_in(found: Iterable[str]) -> set[str]:
 def _named(found: Iterable[str], table: dict[str, tuple[str, ...]]) -> set[str]:
     there = set(found)
     return {name for name, known in table.items() if there & set(known)}
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """The known name of which another is a slip of the pen, as a question; else ''."""
-    close = get_close_matches(name, list(known), 1, 0.6)
-    return f'; did you mean {close[0]}?' if close else ''
