@@ -29,9 +29,8 @@ from mbse_ros.calibration.fit import KnownLoad
 from mbse_ros.calibration.plan import CandidateMotion, Plan, plan
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.machine import Machine
-from mbse_ros.offline.calibration.calibrate_machine import calibrated
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
-from mbse_ros.offline.calibration.calibration_bags import Recording
+from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of, valves_by_cylinder
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

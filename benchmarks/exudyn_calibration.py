@@ -28,8 +28,7 @@ from scipy.spatial.transform import Rotation
 from mbse_ros.calibration.fit import KnownLoad
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.machine import Machine
-from mbse_ros.offline.calibration.calibrate_machine import calibrated
-from mbse_ros.offline.calibration.calibration_bags import Recording
+from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Pipeline

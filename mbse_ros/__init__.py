@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from . import errors
     from .api.bags import read_bag, write_bag
     from .api.calibrate import calibrate
+    from .api.check import check
     from .api.check_data import check_data
     from .api.estimate import estimate
     from .api.export_c import export_c
+    from .api.fleet import fleet
     from .api.inverse_dynamics import inverse_dynamics
     from .api.load import load
     from .api.loads import loads
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
     from .api.smooth import smooth
     from .api.tune import tune
 
-__all__ = ['Observer', 'Samples', 'calibrate', 'check_data', 'errors', 'estimate', 'export_c', 'inverse_dynamics',
-           'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth', 'tune', 'write_bag']
+__all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'errors', 'estimate', 'export_c', 'fleet',
+           'inverse_dynamics', 'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth',
+           'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
 
 

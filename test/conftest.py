@@ -130,11 +130,11 @@ def vm(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Animations of five frames: those of full length are tested in test_report_page.py and test_report_linkage.py."""
-    from mbse_ros.api.results import motion_files  # here, because pictures take their time to import
+    from mbse_ros.api.results import simulations  # here, because pictures take their time to import
     from mbse_ros.report import crane, linkage_drawing
     monkeypatch.setattr(crane, '_GIF_FRAMES', 5)
     monkeypatch.setattr(linkage_drawing, '_GIF_FRAMES', 5)
-    monkeypatch.setattr(motion_files, '_FRAMES', 5)
+    monkeypatch.setattr(simulations, '_FRAMES', 5)
 
 
 @pytest.fixture(scope='module')

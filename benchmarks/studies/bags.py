@@ -33,10 +33,8 @@ machine = load_machine(name)
 def cost(work):
     clock, before = time.perf_counter(), os.times()
     found = work()
-    own, largest = (resource.getrusage(getattr(resource, 'RUSAGE_' + who)).ru_maxrss / 1024
-                    for who in ('SELF', 'CHILDREN'))
-    spent = [after - start for after, start in zip(os.times()[:4], before)]
-    return found, time.perf_counter() - clock, sum(spent), sum(spent[2:]), own, largest
+    spent = sum(after - start for after, start in zip(os.times()[:2], before))
+    return found, time.perf_counter() - clock, spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 def read():
     return sum(len(block.stamps) for block in SampleReader(path, machine.channels, machine.commands).blocks())
 log = LongLog(SampleReader(path, machine.channels, machine.commands), machine, {})
@@ -45,23 +43,21 @@ def estimate():
     for last in log:
         count += len(last.segment.values)
     return count, last.payload.mass
-read_samples, read_s, read_cpu_s, _, read_peak, _ = cost(read)
-(steps, mass), estimate_s, estimate_cpu_s, observer_cpu_s, own, largest = cost(estimate)
-peak = own + log.processes * largest        # compilers, in a first run, are children, too
+read_samples, read_s, read_cpu_s, read_peak = cost(read)
+(steps, mass), estimate_s, estimate_cpu_s, peak = cost(estimate)
 assert read_samples == log.samples
 print(json.dumps({'samples': log.samples, 'read_s': read_s, 'estimate_s': estimate_s, 'peak_mb': peak,
                   'samples_per_s': log.samples / read_s, 'read_cpu_s': read_cpu_s, 'read_peak_mb': read_peak,
-                  'estimate_cpu_s': estimate_cpu_s, 'observer_cpu_s': observer_cpu_s, 'processes': log.processes,
-                  'steps': steps, 'mass_kg': mass, 'dropped': sum(log.dropped.counts().values())}))
+                  'estimate_cpu_s': estimate_cpu_s, 'steps': steps, 'mass_kg': mass,
+                  'dropped': sum(log.dropped.counts().values())}))
 '''
 
 
 def run_bags(json_file: Path | None, machine: str, seconds: float, storage: str) -> None:
     """Write a bag of so many seconds of the simulated machine, read and estimate it in a process of its own.
 
-    ``estimate_s`` holds the reading of that pass, too, and the start of the observer's ``processes``; functions are
-    compiled before. ``observer_cpu_s``: of these processes alone. ``peak_mb``: of all processes, the largest of the
-    observer for each. Raises MbseError.
+    ``estimate_s`` holds the reading of that pass, too; functions are compiled before. ``peak_mb``: the largest memory
+    of the process. Raises MbseError.
     """
     check_file(json_file)
     if not 1.0 <= seconds <= LONGEST_H * 3600:
@@ -99,11 +95,10 @@ def write_long_bag(machine: str, folder: Path, seconds: float, storage: str = 'm
 def _show(found: dict[str, Any]) -> None:
     count, log = found['samples'], found['log_s']
     sample, step = (1e6 * found['estimate_cpu_s'] / found[what] for what in ('samples', 'steps'))
-    observer = 1e6 * found['observer_cpu_s'] / found['steps']
     typer.echo(
         f'{log:g} s of {found["machine"]}, {count} samples, {found["bag_mb"]:.1f} MB\n'
         f'read      {found["read_s"]:.2f} s ({found["read_cpu_s"]:.2f} of the processor): '
         f'{found["samples_per_s"] / 1e6:.2f} million samples/s, {found["read_peak_mb"]:.0f} MB\n'
         f'estimated {found["estimate_s"]:.2f} s ({found["estimate_cpu_s"]:.2f} of the processor): '
-        f'{sample:.1f} us a sample, {step:.1f} a step of the observer '
-        f'({observer:.1f} by its processes), {found["peak_mb"]:.0f} MB')
+        f'{sample:.1f} us a sample, {step:.1f} a step of the observer, '
+        f'{found["peak_mb"]:.0f} MB')

@@ -17,7 +17,7 @@ from mbse_ros.dynamics.integrators import INTEGRATORS
 from mbse_ros.dynamics.integrators.task import MotionRecord, MotionTask
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import Motion, simulate
-from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.plots import Bars, write_bars, write_plots
 from mbse_ros.report.sections import print_table, wide_console

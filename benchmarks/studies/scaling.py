@@ -23,7 +23,7 @@ from mbse_ros.dynamics.formulations.matrix_r import constraint_rates
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.state_equations import state_function
 from mbse_ros.errors import SettingError
-from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.plots import write_plots
 from mbse_ros.report.sections import print_table, wide_console

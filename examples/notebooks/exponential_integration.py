@@ -22,7 +22,7 @@ import numpy as np
 from matplotlib import pyplot
 
 import mbse_ros as mbse
-from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.plots import draw_plots
 
 SECONDS = 3.0

@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib import pyplot
 
 import mbse_ros as mbse
-from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.plots import draw_plots
 from mbse_ros.simulation.three_simulations import wrong_model
 

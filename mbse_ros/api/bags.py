@@ -4,24 +4,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..bags.channel_samples import Sample
 from ..bags.channels import UNITS
 from ..bags.messages import header
 from ..bags.sensor_topics import FLOAT64, Sources
+from ..bags.table import import_table
 from ..bags.topics import JOINT_STATE
 from ..bags.writer import BagWriter, write_frame
 from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import BagError, SettingError, refuse_options
 from ..estimators.filters.parts.problem import problem
-from ..machine import Machine
+from ..machine import Machine, load_machine
 from ..offline.linkage import TRUTH
 from ..offline.sensor_table import read_sensors
+from ..report.result import Written
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .estimate import stage_rows
@@ -30,7 +34,7 @@ from .results.motion_estimate import channel_units
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
 
-Written = Samples | Columns | MachineSimulation | MotionSimulation
+Writable = Samples | Columns | MachineSimulation | MotionSimulation
 
 
 def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | None = None,
@@ -52,7 +56,7 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     return read_mechanism(Path(path), item, sensors, namespace, loaded_sources(sources))
 
 
-def write_bag(path: str | Path, samples: Written, machine: Loadable | None = None, *, storage: str = 'mcap',
+def write_bag(path: str | Path, samples: Writable, machine: Loadable | None = None, *, storage: str = 'mcap',
               namespace: str = '') -> Path:
     """Write samples as a rosbag2 that the command line and the nodes read; gives its path.
 
@@ -75,6 +79,53 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     if isinstance(item, Machine):
         return write_machine(path, found, item, storage, namespace)
     return write_mechanism(path, found, item, storage, namespace)
+
+
+def import_log(log: str | Path, output: str | Path, map_: str | Path | None = None, machine: str | Path | None = None,
+               *, valve: str | None = None, sources: str | Path | None = None, namespace: str | None = None,
+               storage: str = 'mcap') -> Written:
+    """A CSV table with a ``map_`` of its columns, or a bag of a ``machine`` whose samples the map ``sources`` finds, as
+    a bag of the topics of this package.
+
+    Raises SettingError, DescriptionError, and BagError where nothing is found or written.
+    """
+    if (map_ is None) == (machine is None):
+        raise SettingError('--map', map_ and str(map_), '--map for a table, or --machine (and --sources) for a bag')
+    if map_ is not None:
+        refuse_options('a bag, with --machine', {'sources': sources, 'valve': valve, 'namespace': namespace})
+        table = import_table(Path(log), Path(map_), Path(output), storage=storage)
+        missing = (f'{channel}: {count} {"cell" if count == 1 else "cells"} of {table.rows} without a value'
+                   for channel, count in table.missing.items())
+        return Written((f'{table.rows} rows over {(table.last_ns - table.first_ns) * 1e-9:.1f} s of '
+                        + ', '.join(table.channels),), (*table.warnings, *missing))
+    item = load_machine(str(machine), valve)
+    reader = sample_reader(Path(log), item, namespace, loaded_sources(sources))
+    samples = list(reader)
+    if not samples:
+        raise BagError(str(log), '; '.join(['has no sample of ' + item.name, *reader.warnings]))
+    with BagWriter(output, storage, frame=item.name) as writer:
+        for stamp, values in _instants(samples):
+            commands = {channel: value for channel, value in values.items() if channel.startswith('command/')}
+            writer.write_samples(stamp, {channel: value for channel, value in values.items()
+                                         if channel not in commands}, commands)
+    stamps = [sample.stamp_ns for sample in samples]
+    return Written((f'{len(samples)} samples over {(max(stamps) - min(stamps)) * 1e-9:.1f} s of '
+                    + ', '.join(dict.fromkeys(sample.channel for sample in samples)),), tuple(reader.warnings))
+
+
+def _instants(samples: Iterable[Sample]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Stamps, ns, and values of samples with one stamp that follow each other, none of a channel twice."""
+    for stamp, together in groupby(samples, key=lambda sample: sample.stamp_ns):
+        left = list(together)
+        while left:
+            values, later = dict[str, float](), []
+            for sample in left:
+                if sample.channel in values:
+                    later.append(sample)
+                else:
+                    values[sample.channel] = sample.value
+            yield stamp, values
+            left = later
 
 
 def read_mechanism(path: Path, model: Model, sensors: Sequence[str] | None, namespace: str | None = None,

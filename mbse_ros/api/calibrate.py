@@ -14,7 +14,7 @@ from ..errors import SettingError
 from .load import loaded_sources, recorded_name
 
 if TYPE_CHECKING:
-    from ..offline.calibration.calibration_result import Calibration
+    from ..offline.calibration.calibration_result import Calibration, CalibrationPlan
     from ..sources.map import SourceMap
 
 
@@ -43,7 +43,7 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     >>> found.write('calibrated.yaml')
     True
     """
-    from ..offline.calibration.calibrate_machine import calibrate_bags  # here, as they take their time to import
+    from ..offline.calibration.calibration_bags import calibrate_bags  # here, as they take their time to import
     from ..studies.many import many
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if cross_validate and len(some) < 2:
@@ -60,3 +60,14 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     if output is not None and not found.write(Path(output), force):
         warnings.warn(f'{output} is not written: {found.trouble or found.unexplained}', stacklevel=2)
     return found
+
+
+def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> CalibrationPlan:
+    """The motions of a machine that determine most of its numbers, and what they determine; ``free`` as above. Raises
+    DescriptionError, SettingError."""
+    from ..calibration.balance import CalibrationBalance  # here, as they take their time to import
+    from ..calibration.plan import plan
+    from ..offline.calibration.calibrated_file import prior_machine
+    from ..offline.calibration.calibration_result import CalibrationPlan
+    _, item = prior_machine(machine, free)
+    return CalibrationPlan(item, str(machine), plan(CalibrationBalance(item)))

@@ -14,11 +14,11 @@ from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded_sources, recorded
-from .results.machine_estimate import MachineEstimate
 from .results.motion_estimate import MotionEstimate
 from .samples import Columns, Samples, as_samples
 
 if TYPE_CHECKING:
+    from ..offline.estimate import MachineEstimate
     from ..offline.linkage import LinkageLog
 
 Log = str | Path | Samples | Columns
@@ -79,15 +79,14 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
         maps = loaded_sources(sources)
         with written_outputs(machine, None if output is None else Path(output)) as take:
             found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every=every)
-        return MachineEstimate(found.track.elapsed, replace(found, facts={'Bag': str(log), **facts},
-                                                            warnings=(*assumed, *found.warnings)))
+        return replace(found, facts={'Bag': str(log), **facts}, warnings=(*assumed, *found.warnings))
     refuse_options('a bag', {'sources': sources, 'output': output})
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])
     found = estimate_samples(samples.listed(), machine, settings, backend, every)
     first = (found.track.stamp_ns[0] - samples.stamps_ns[0]) * 1e-9
     t = found.track.with_pauses
-    return MachineEstimate(samples.t[0] + first + t - t[0], replace(found, facts=facts))
+    return replace(found, facts=facts, times=samples.t[0] + first + t - t[0])
 
 
 def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,

@@ -28,7 +28,6 @@ from .results.observability import ALL, MOVING, START, STEP, Asked, Observabilit
 from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:
-
     from ..estimators.filters.analysis.observability import SampledMotion
 
 FEW = 12        # poses at which the motion is looked at
@@ -60,8 +59,6 @@ def payload_by_poses(machine: Machine, sensors: Sequence[str], sets: dict[str, P
     if machine.description.payload is None or not measured_equations(machine, volumes):
         return {}
     return {label: payload_observability(machine, sensors, poses) for label, poses in sets.items()}
-
-
 
 
 def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajectory = 'free', kind: str | None = None,
@@ -122,10 +119,6 @@ def motion_along(model: Model, trajectory: Trajectory, duration: float, window: 
                              STEP)
     free = integrate(model, duration, STEP, 'trapezoid')
     return SampledMotion(free.q, free.qd, free.t, STEP)
-
-
-
-
 
 
 def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory, asked: Asked) -> Observability:
@@ -199,8 +192,6 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
             names = [by_volume[name] for name in added]
             found[' and '.join(names)] = payload_observability(machine, [*sensors, *names], poses)
     return found
-
-
 
 
 def read_trajectory(path: Path, model: Model) -> SampledMotion:

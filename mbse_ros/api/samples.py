@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SettingError, did_you_mean
-from .results.result import Result
-from .results.series import ResultSeries
+from ..report.result import Result, ResultSeries
 
 if TYPE_CHECKING:
     from ..bags.channel_samples import Sample

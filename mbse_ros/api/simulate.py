@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +17,11 @@ from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
+from ..report.result import Written
+from ..simulation.truth import KINDS
 from .load import Loadable, loaded
 from .results.motion_estimate import channel_units
-from .results.simulations import KINDS, MachineSimulation, MotionSimulation
+from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
 
 if TYPE_CHECKING:
@@ -24,19 +29,21 @@ if TYPE_CHECKING:
     from ..simulation.crane import SensorFrame
 
 OWN = 'machine', 'seed', 'rate', 'duration'     # arguments of working_machine that simulate itself has
+LONGEST = 10_000_000        # steps
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
              sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
-             inputs: Inputs | None = None, options: dict[str, Any] | None = None,
+             inputs: Inputs | None = None, options: dict[str, Any] | None = None, stop: bool = True,
              **work: Any) -> MotionSimulation | MachineSimulation:
     """Simulate; the same arguments give the same numbers.
 
     A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
     ``dynamics.integrators.INTEGRATORS`` with its ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
     ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
-    from 1/rate on, with ``noise`` times the noise of the file.
+    from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
+    up to there, with its ``motion.failure``.
 
     A machine: ``payload`` kg, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'), ``ramp`` s, ``base_roll``,
     ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
@@ -53,16 +60,40 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     if isinstance(item, Machine):
         refuse_options('a mechanism', {
             'dt': None if dt == 1e-3 else dt, 'scheme': None if scheme == 'exponential' else scheme,
-            'sensors': sensors, 'inputs': inputs, 'options': options, 'noise': None if noise == 1.0 else noise})
+            'sensors': sensors, 'inputs': inputs, 'options': options, 'noise': None if noise == 1.0 else noise,
+            'stop': None if stop else stop})
         return _machine(item, duration, rate or 100.0, seed, work)
     refuse_options('a machine', work)
-    from ..dynamics.motion import simulate as integrate  # here, because it takes its time to import
-    motion = integrate(item, 5.0 if duration is None else duration, dt, scheme, inputs=inputs, **(options or {}))
-    chosen = tuple(item.description.mechanical_sensors) if sensors is None else tuple(sensors)
-    samples = _sampled(item, motion, chosen, rate or 200.0, noise, seed) if chosen else None
+    return simulate_motion(item, duration, dt, scheme, sensors, rate, noise, seed, inputs, options, stop)
+
+
+def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential',
+                    sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
+                    inputs: Inputs | None = None, options: dict[str, Any] | None = None, stop: bool = True
+                    ) -> MotionSimulation:
+    """Of a mechanism."""
+    from ..dynamics.motion import simulate as integrate  # here, because they take their time to import
+    from ..dynamics.singular import check_start
+    length, options, begin = 5.0 if duration is None else duration, options or {}, time.perf_counter()
+    check_steps(length, dt)
+    check_start(model)
+    motion = integrate(model, length, dt, scheme, inputs=inputs, stop=stop, **options)
+    seconds = time.perf_counter() - begin
+    chosen = tuple(model.description.mechanical_sensors) if sensors is None else tuple(sensors)
+    samples = _sampled(model, motion, chosen, rate or 200.0, noise, seed) if chosen else None
     if samples is not None and inputs is not None:
-        samples = _with_inputs(item, motion, samples)
-    return MotionSimulation(item, motion, samples)
+        samples = _with_inputs(model, motion, samples)
+    asked = {'scheme': scheme, 'order': options.get('order'), 'dt_s': dt, 'duration_s': length}
+    return MotionSimulation(model, motion, samples, asked, seconds)
+
+
+def check_steps(duration: float, dt: float) -> None:
+    """Raise SettingError for what are no steps, or too many."""
+    for name, value in (('dt', dt), ('duration', duration)):
+        if not (math.isfinite(value) and value > 0):
+            raise SettingError(name, value, 'a number of seconds above 0')
+    if duration / dt > LONGEST:
+        raise SettingError('dt', dt, f'at most {LONGEST} steps over the duration: a longer step')
 
 
 def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:
@@ -108,6 +139,22 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
     samples = _machine_samples(machine, frames)
     truth = {kind: np.array([getattr(frame, kind) for frame in frames]) for kind in (*KINDS, 'payload')}
     return MachineSimulation(samples.t, machine, frames=frames, samples=samples, **truth)
+
+
+def simulate_bag(machine: Machine, output: str | Path, storage: str = 'mcap', seed: int = 1, rate: float = 100.0,
+                 duration: float | None = None, tracked: Callable[[range, str, int], Iterable[int]] | None = None,
+                 **work: Any) -> Written:
+    """Work of a machine as a bag, written as it goes; the same arguments, see ``simulate``, give the same bag.
+    ``tracked`` shows how far it is. Raises SettingError, BagError."""
+    from ..bags.writer import BagWriter, write_frame  # here, as it takes its time to import
+    from ..simulation.work import frame_count, working_machine
+    crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
+    frames = range(frame_count(crane, duration))
+    with BagWriter(output, storage, frame=machine.name) as writer:
+        for _ in frames if tracked is None else tracked(frames, f'simulating {machine.name}', len(frames)):
+            write_frame(writer, machine, crane.frame())
+    return Written((f'{duration or crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
+                    f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}',))
 
 
 def _machine_samples(machine: Machine, frames: Sequence[SensorFrame]) -> Samples:

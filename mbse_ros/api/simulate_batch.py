@@ -1,91 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``simulate_batch``: many runs of a mechanism, with starts and parameters of their own, in one call."""
+"""``simulate_batch``: many runs of a mechanism, with starts and parameters of their own, in one call.
+
+Of the command line their numbers are drawn at random, by options NAME=STDDEV; a cluster can make them, too.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..description.coordinate_units import unit_of
+from ..description.language.units import split_number, unit_factor
+from ..description.load import load_mechanism
+from ..description.model import MechanismDescription
 from ..dynamics.forcing import Forcing, check_intensities, series_of
+from ..dynamics.integrators import COMPILED, INTEGRATORS
 from ..dynamics.model import Model
+from ..dynamics.motion import step_count
 from ..errors import SettingError, check_choice
 from ..machine import Machine
 from .load import Loadable, load, loaded
+from .results.batch_simulation import DOT, BatchSimulation, Variation
+from .simulate import check_steps
 
 if TYPE_CHECKING:
     from ..dynamics.batch import Batch
 
-DOT = '_dot'
-
-
-@dataclass(frozen=True)
-class BatchSimulation:
-    """Runs of a mechanism, SI; ``batch`` has all of it.
-
-    ``t`` (k,); ``q``, ``qd`` (runs, k, n) of the coordinates ``names`` (n,), NaN from where a run ended early;
-    ``reasons`` (runs,): what ended it, '' where it is complete; ``completed`` (runs,) bool; ``parameters``: (runs,) by
-    name. ``result['theta']``, ``result['theta_dot']``: (runs, k).
-    """
-
-    model: Model
-    batch: Batch
-
-    @property
-    def t(self) -> np.ndarray:
-        """Times (k,), s."""
-        return self.batch.t
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names (n,) of the coordinates."""
-        return self.batch.names
-
-    @property
-    def q(self) -> np.ndarray:
-        """Coordinates (runs, k, n)."""
-        return self.batch.q
-
-    @property
-    def qd(self) -> np.ndarray:
-        """Velocities (runs, k, n)."""
-        return self.batch.qd
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What ended each run early, '' where nothing did."""
-        return tuple('' if error is None else f'{type(error).__name__}: {error}' for error in self.batch.failures)
-
-    @property
-    def completed(self) -> np.ndarray:
-        """Which runs (runs,) reached the end."""
-        return np.array([error is None for error in self.batch.failures])
-
-    @property
-    def reached(self) -> np.ndarray:
-        """Time (runs,) of the last step that each run made, s."""
-        return np.asarray(self.t[0] + self.batch.steps * self.batch.dt)
-
-    @property
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Values (runs,) by name."""
-        return dict(zip(self.batch.parameter_names, self.batch.parameters.T))
-
-    def quantiles(self, name: str, levels: Sequence[float]) -> np.ndarray:
-        """Quantiles (levels, k) of a column over time, of the runs that got so far; NaN where none did."""
-        columns = self[name].T
-        return np.array([np.quantile(there, levels) if len(there := column[np.isfinite(column)])
-                         else np.full(len(levels), np.nan) for column in columns]).T
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        """A coordinate, or with ``_dot`` behind its name its velocity (runs, k); raises SettingError."""
-        known = [*self.names, *(each + DOT for each in self.names)]
-        check_choice('column', name, known)
-        at = known.index(name)
-        return self.q[:, :, at] if at < len(self.names) else self.qd[:, :, at - len(self.names)]
+OUTPUTS = 100               # instants after the start, or as near to it as a divisor of the steps is
+PART = 500                  # runs that a worker of a cluster makes at once
+MOST_BYTES = 4 * 2 ** 30    # of the states kept
 
 
 def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, scheme: str = 'exponential', *,
@@ -196,3 +145,178 @@ def parameters_of(model: Model, given: dict[str, Any], count: int, seed: int | N
                                + (', or one of ' + ', '.join(values.names) if values.names else ''))
         found[:, values.names.index(name)] = numbers
     return found
+
+
+@dataclass(frozen=True)
+class RunsRequest:
+    """What to simulate so many times; ``independent``: names, empty: to be chosen, or None for the file's; ``vary``:
+    NAME=STDDEV, ``outputs``: instants after the start."""
+
+    name: str
+    duration: float = 5.0
+    dt: float = 1e-3
+    scheme: str = 'exponential'
+    order: str | None = None
+    coordinates: str | None = None
+    independent: tuple[str, ...] | None = None
+    runs: int = 1
+    seed: int = 1
+    vary: Sequence[str] = ()
+    outputs: int | None = None
+    jobs: int | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        check_choice('scheme', self.scheme, INTEGRATORS)
+        check_steps(self.duration, self.dt)
+        if self.scheme not in COMPILED:
+            raise SettingError('scheme', self.scheme, f'with --runs, one of {", ".join(COMPILED)}')
+        for option, value, least in (('runs', self.runs, 1), ('seed', self.seed, 0),
+                                     ('jobs', self.jobs if self.jobs is not None else 1, 1)):
+            if value < least:
+                raise SettingError(option, value, f'a whole number from {least} on')
+        if self.cluster is not None and self.jobs is not None:
+            raise SettingError('jobs', self.jobs, 'threads of this computer, or --cluster')
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the scheme."""
+        return {} if self.order is None else {'order': self.order}
+
+    @property
+    def every(self) -> int:
+        """Of so many steps the last one is kept; raises SettingError."""
+        steps = step_count(self.duration, self.dt)
+        if self.outputs is not None:
+            if self.outputs < 1 or steps % self.outputs:
+                raise SettingError('--outputs', self.outputs, f'a divisor of the {steps} steps')
+            return steps // self.outputs
+        divisors = [k for k in range(1, int(steps ** 0.5) + 1) if steps % k == 0]
+        count = min([*divisors, *(steps // k for k in divisors)], key=lambda k: (abs(np.log(k / OUTPUTS)), k))
+        return steps // count
+
+
+def simulate_varied(request: RunsRequest) -> BatchSimulation:
+    """Runs with numbers that are drawn from the standard deviations of the file and of ``vary``, by threads or by a
+    cluster. Raises SettingError, DescriptionError, CompilationError."""
+    every = request.every
+    model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
+    if request.runs > 1 and not any(item.stddev for item in varied) and not np.any(model.system.values.stddev):
+        raise SettingError('--runs', request.runs, f'something that differs, --vary NAME=STDDEV: no number of '
+                           f'{model.description.name} has a standard deviation')
+    starts, parameters = drawn(request, varied)
+    kept = 16 * len(model.names) * request.runs * (step_count(request.duration, request.dt) // every + 1)
+    if kept > MOST_BYTES:
+        raise SettingError('--outputs', request.outputs, f'fewer instants, or fewer runs: {kept / 2 ** 30:.3g} GiB of '
+                           f'states, at most {MOST_BYTES >> 30}')
+    wall, processor = time.perf_counter(), time.process_time()
+    batch = by_cluster(request) if request.cluster is not None else simulate_batch(
+        model, request.duration, request.dt, request.scheme, runs=request.runs, starts=starts, parameters=parameters,
+        every=every, seed=request.seed, jobs=request.jobs, options=request.options).batch
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    asked = {'scheme': request.scheme, 'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration}
+    cost = {'seed': request.seed, 'wall_s': wall, 'processor_s': processor,
+            'us_per_step': 1e6 * processor / max(1, int(batch.steps.sum()))}
+    return BatchSimulation(model, batch, starts, varied, asked, cost)
+
+
+def varied_model(mechanism: str, coordinates: str | None, independent: Sequence[str] | None, vary: Sequence[str]
+                 ) -> tuple[Model, list[Variation]]:
+    """The model with the numbers of ``vary``, texts NAME=STDDEV, free, and what they are; raises SettingError."""
+    given = dict(_split(text) for text in vary)
+    if len(given) < len(vary):
+        raise SettingError('--vary', list(vary), 'each name once')
+    description = load_mechanism(mechanism)
+    if independent is not None:
+        description = replace(description, independent=tuple(independent))
+    plain = Model(description, coordinates)
+    starts = [*plain.independent, *(name + DOT for name in plain.independent)]
+    free = [name for name in given if name not in starts]
+    model = _freed(description, coordinates, free, [*starts, *description.parameters]) if free else plain
+    values = model.system.values
+    found = []
+    for name, text in given.items():
+        if name in starts and name in values.names:
+            raise SettingError('--vary', name, 'a name of one thing: it is a coordinate and a parameter of the file')
+        found.append(_start(model, name, text) if name in starts else _parameter(model, name, text))
+    return model, found
+
+
+def _freed(description: MechanismDescription, coordinates: str | None, free: Sequence[str], known: Sequence[str]
+           ) -> Model:
+    """The model with free numbers."""
+    try:
+        return Model(description, coordinates, free=free)
+    except SettingError as error:
+        if error.name != 'free':
+            raise
+        raise SettingError('--vary', error.value, f'one of {", ".join(known)}, or the key of a number of the file'
+                           ) from None
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition('=')
+    if not (equals and name.strip() and value.strip()):
+        raise SettingError('--vary', text, "NAME=STDDEV, such as theta='2 deg' or crank=1%")
+    return name.strip().removeprefix('parameters.'), value.strip()
+
+
+def _start(model: Model, name: str, text: str) -> Variation:
+    """Of an independent coordinate or its velocity."""
+    rate = name.removesuffix(DOT) if name not in model.independent else name
+    place, unit = model.names.index(rate), unit_of(model.description, rate)
+    unit = unit if rate == name else f'{unit or 1}/s'
+    value = (model.start.q if rate == name else model.start.qd)[place]
+    return Variation(name, True, float(value), _number(name, text, unit or '1'), unit)
+
+
+def _parameter(model: Model, name: str, text: str) -> Variation:
+    """Of a number of the file."""
+    value = float(model.parameters[model.system.values.names.index(name)])
+    if text.endswith('%') and value == 0:
+        raise SettingError(f'--vary {name}', text, 'a standard deviation in SI: a percentage of 0 is 0')
+    share = _number(name, text, '1', 'a number in SI, or a percentage of its value')
+    return Variation(name, False, value, share * abs(value) if text.endswith('%') else share, None)
+
+
+def _number(name: str, text: str, unit: str, expected: str = '') -> float:
+    """Standard deviation in SI."""
+    try:
+        value, suffix = split_number(text)
+        value *= unit_factor(suffix, unit) if suffix else 1.0
+    except ValueError as error:
+        raise SettingError(f'--vary {name}', text, f'{expected or f"a number, in {unit} or with a unit"} '
+                           f'({error})') from None
+    if value < 0:
+        raise SettingError(f'--vary {name}', text, 'a standard deviation of 0 or more')
+    return value
+
+
+def drawn(request: RunsRequest, varied: Sequence[Variation]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Starts and parameters (runs,) by name."""
+    drawn = {item.name: item.drawn(request.seed, request.runs) for item in varied}
+    starts, parameters = ({item.name: drawn[item.name] for item in varied if item.start is start}
+                          for start in (True, False))
+    return starts, parameters
+
+
+def by_cluster(request: RunsRequest) -> Batch:
+    """All runs, so many at a time."""
+    from ..studies.many import many  # here, as it takes its time to import
+    parts = many(partial(_part, request), range(0, request.runs, PART), cluster=request.cluster, what='parts')
+    q, qd, steps, parameters = (np.concatenate([getattr(part, name) for part in parts])
+                                for name in ('q', 'qd', 'steps', 'parameters'))
+    return replace(parts[0], q=q, qd=qd, steps=steps, parameters=parameters,
+                   failures=tuple(item for part in parts for item in part.failures))
+
+
+def _part(request: RunsRequest, first: int) -> Batch:
+    """The runs from the first on, of the numbers that are drawn for all, in one thread."""
+    model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
+    starts, parameters = drawn(request, varied)
+    rows = slice(first, first + PART)
+    z, zd = starts_of(model, starts, request.runs)
+    from ..dynamics.batch import simulate_runs  # here, as it takes its time to import
+    return simulate_runs(model, request.duration, request.dt, request.scheme, z=z[rows], zd=zd[rows],
+                         parameters=parameters_of(model, parameters, request.runs, request.seed)[rows],
+                         every=request.every, jobs=1, **request.options)

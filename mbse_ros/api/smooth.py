@@ -5,81 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
 from .load import Loadable, recorded
-from .results.machine_estimate import MachineEstimate
 from .results.motion_estimate import MotionEstimate
-from .results.result import Result
-from .results.series import ResultSeries
-from .results.simulations import entry_series
 
 if TYPE_CHECKING:
-    from ..graph.machines.machine_smoother import MachineSmoothed
     from ..offline.smooth_linkage import SmoothedLog
-    from ..offline.smooth_machine import SmoothedBag
+    from ..offline.smooth_machine import SmoothedMachine
 
 ENDINGS = {' rate': 'velocity', ' force': 'force'}
-
-
-@dataclass(frozen=True, repr=False)
-class SmoothedMachine(Result):
-    """Smoothed motion and payload of a machine at times ``t`` (k,), s; SI.
-
-    ``smoothed``: positions, velocities, ... (k, g) with their deviations, ``parameters``: what the log says of the
-    machine's uncertain numbers ``names``; ``mass``, ``lower``, ``upper`` (k,), kg; ``filtered``: the filter's result
-    beside it.
-    """
-
-    t: np.ndarray
-    found: SmoothedBag
-    filtered: MachineEstimate
-
-    @property
-    def smoothed(self) -> MachineSmoothed:
-        """All of it."""
-        return self.found.smoothed
-
-    @property
-    def _kept(self) -> SmoothedBag:
-        return self.found
-
-    def report(self, folder: str | Path) -> Path:
-        """Write the report of the filter with the smoothed curves in it, plot and table into a new folder; gives it."""
-        return self.found.report(Path(folder))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(item.name for item in self.series())
-
-    @property
-    def mass(self) -> np.ndarray:
-        """Mass of the payload (k,), kg; of a whole log the same at all times."""
-        return self.smoothed.mass
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower ends (k,) of its 95 % interval, kg."""
-        return self.smoothed.lower
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper ends (k,), kg."""
-        return self.smoothed.upper
-
-    def series(self) -> list[ResultSeries]:
-        """The mass, then the motion and the pressures, under the names of the filter's result."""
-        s = self.smoothed
-        return [ResultSeries('mass', 'kg', s.mass, lower=s.lower, upper=s.upper),
-                *entry_series(self.filtered.machine, s, s.stddev)]
 
 
 def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,
@@ -108,7 +47,7 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
         settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
                                sources, assumed=assumed)
-        return SmoothedMachine(of_filter.t, smooth_estimate(of_filter.estimate, lag, settings), of_filter)
+        return smooth_estimate(of_filter, lag, settings)
     from ..offline.linkage import linkage_settings
     from ..offline.smooth_linkage import check_filter, smooth_linkage_log
     chosen = linkage_settings(found)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DescriptionError, SettingError, refuse_options
 from ..report.data import Table
-from ..report.files import plain
+from ..report.result import Answer
 from ..report.text import number
 from .load import Loadable, loaded_sources, model_of
 from .observer import Observer
@@ -29,7 +29,7 @@ STEP = 5e-3     # s, of a simulated log
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Answer):
     """What a search found (``found``) for the filter of ``observer`` on ``sources``.
 
     ``after.noises``, ``before.noises`` by name with the quality of the innovations (log-likelihood, mean NIS,
@@ -62,14 +62,11 @@ class Tuned:
         """Whether the search settled."""
         return self.found.converged
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """All of it."""
-        found: dict[str, Any] = plain({
-            'mechanism': self.observer.model.description.name, 'estimator': self.estimator,
-            'sensors': self.observer.sensors, 'sources': self.sources, 'noises': self.after.noises,
-            'stddev_log10': self.stddev_log10, 'converged': self.converged, 'before': asdict(self.before),
-            'after': asdict(self.after)})
-        return found
+    def _values(self, full: bool) -> dict[str, Any]:
+        return {'mechanism': self.observer.model.description.name, 'estimator': self.estimator,
+                'sensors': self.observer.sensors, 'sources': self.sources, 'noises': self.after.noises,
+                'stddev_log10': self.stddev_log10, 'converged': self.converged, 'before': asdict(self.before),
+                'after': asdict(self.after)}
 
     def tables(self) -> list[Table]:
         """Noises, then the innovations, before and after."""

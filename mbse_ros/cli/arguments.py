@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..description.model import MechanismDescription
     from ..dynamics.model import Model
     from ..report.data import Table
+    from ..report.result import Answer
 
 T = TypeVar('T')
 OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model'}      # by the names of arguments, where they differ
@@ -128,23 +129,6 @@ def check_outputs(output: Path | None, json_file: Path | None, report: Path | No
     check_folder(output)
     check_file(json_file)
     check_folder(report, '--report')
-
-
-class Answer(Protocol):
-    """What a verb of the Python API gives, see ``api.results.result.Result``."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What was odd, one line each."""
-
-    def tables(self) -> Sequence[Table]:
-        """Printed first."""
-
-    def summary(self) -> list[str]:
-        """Printed then, a line each."""
-
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """What is written: plain, see ``report.files``."""
 
 
 def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: Callable[[], object] | None = None,

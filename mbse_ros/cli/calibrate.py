@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -43,14 +42,17 @@ def calibrate(
     Friction, masses, centres, offsets, base: the most likely ones by the balance of forces, what the bags cannot
     determine, and which motion would help; the file's deviations are the prior.
     """
+    from ..report.files import check_file, check_folder
+    check_file(json_)
     if plan is not None:
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
                                 'cluster': cluster, 'force': force or None})
-        _plan(plan, free or [], json_)
+        from ..api.calibrate import plan_calibration
+        procedure = called(plan_calibration, plan, free or [])
+        typer.echo(procedure.steps)
+        hand_over(procedure, json_)
         return
-    from ..report.files import check_file, check_folder
-    check_file(json_)
     check_file(output, '--output', ('.yaml', '.yml'))
     check_folder(plots)
     found = called(mbse.calibrate, bags or [], machine, payloads=payload or [], free=free or [],
@@ -66,17 +68,3 @@ def calibrate(
             f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
         typer.echo(f'mbse: {output}: not written: {why}', err=True)
         raise typer.Exit(1)
-
-
-def _plan(name: str, free: Sequence[str], json_file: Path | None) -> None:
-    """Print the procedure; raises DescriptionError, SettingError."""
-    from ..calibration.balance import CalibrationBalance
-    from ..calibration.plan import plan
-    from ..offline.calibration.calibrated_file import prior_machine
-    from ..offline.calibration.calibration_result import plan_json, show_plan
-    from ..report.files import check_file, write_json
-    check_file(json_file)
-    _, machine = called(prior_machine, name, free)
-    found = plan(CalibrationBalance(machine))
-    write_json(json_file, plan_json(machine, found))
-    show_plan(machine, name, found)

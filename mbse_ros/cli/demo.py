@@ -57,16 +57,15 @@ def run_offline_demo(payload: float, seed: int, output: Path) -> int:
     """What the demo shows without ROS 2: a simulated lift to a bag, its estimate, a report; gives the exit status."""
     from rich.console import Console
 
-    from ..description.load import describe
     from ..nodes.measuring.demo import run_mechanism_demo
     from .estimate import estimate
-    from .simulate import simulate_bag
+    from .simulate import simulate
     console, name = Console(), 'patu655_lift'
     folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
     folder.mkdir(parents=True)
     console.print(f'[bold]A crane lifts {payload:g} kg[/bold], simulated and estimated without ROS 2')
     bag = folder / 'bag'
-    simulate_bag(describe(name), bag, payload=payload, seed=seed)
+    simulate(name, bag, payload=payload, seed=seed)
     estimate(bag, name, json_=folder / 'estimate.json', report=folder / 'report')
     run_mechanism_demo(console, folder / 'mechanism')
     return 0

@@ -112,7 +112,7 @@ def clocks() -> list[Check]:
 def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check],
               sources: str | None = None) -> Iterator[Check]:
     """The machine's file as ``mbse check`` sees it, its map, and its graph where a message went through ROS."""
-    from ..doctor.described import reach_warnings, warnings
+    from ..api.check import model_warnings, reach_warnings
     from ..machine import load_machine
     from ..machine.reach import reach_of
     from ..nodes.checks.ros_checks import graph_checks, source_checks
@@ -120,7 +120,7 @@ def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Ch
     from ..sources.map import NO_MAP, load_sources
     try:
         machine = load_machine(name)
-        odd = [*warnings(machine.model), *reach_warnings(machine, reach_of(machine))]
+        odd = [*model_warnings(machine.model), *reach_warnings(machine, reach_of(machine))]
     except MbseError as error:
         yield Check('machine', FAILS, str(error), 'correct the file: mbse check says what was understood')
         return

@@ -64,14 +64,14 @@ def loads(
         repair_records(records)
 
     def write() -> None:
-        for line in found.found.overloads:
+        for line in found.overloads:
             typer.echo(f'overload: {line}', err=True)
         if output is not None:
             found.write(output)
         if report is not None:
             typer.echo(f'report: {found.report(report)}')
     hand_over(found, json_, write=write)
-    if found.found.damaged and not repair:
+    if found.damaged and not repair:
         raise typer.Exit(1)
 
 

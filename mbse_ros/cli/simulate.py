@@ -3,26 +3,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import SettingError
-from .arguments import Cluster, Coordinates, independent_of, refuse_options
-
-if TYPE_CHECKING:
-    from ..api.results.motion_files import SimulationRequest
-    from ..api.simulate_batch import BatchSimulation
-    from ..api.variations import RunsRequest
-    from ..description.model import MechanismDescription
-
-MOST_BYTES = 4 * 2 ** 30    # of the states kept
-LOST = 0.01                 # of the largest kinetic energy: a balance off by more was lost at a singular position
-WATCHED = 200_000           # states among which singular positions are looked for
-INSTANTS = 8                # that are printed
+from .arguments import Cluster, Coordinates, called, hand_over, independent_of, refuse_options
 
 
 def simulate(
@@ -80,160 +69,50 @@ def simulate(
     With --runs many motions, with numbers drawn at random.
     """
     from ..description.load import describe
+    from ..report.files import check_file, check_folder
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
-    mechanism: dict[str, object] = {
-        'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
-        'independent': independent, 'pictures': pictures}
-    many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs,
-            'cluster': cluster}
-    description = describe(name)
-    if description.cylinders:
-        refuse_options('a mechanism', {**mechanism, 'runs': runs, **many, 'json': json_})
-        simulate_bag(description, output, **_given({**machine, 'seed': seed, 'duration': duration}))
+    mechanism: dict[str, object] = {'dt': dt, 'scheme': scheme, 'order': order}
+    others: dict[str, object] = {'coordinates': coordinates, 'independent': independent, 'pictures': pictures}
+    many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs, 'cluster': cluster}
+    wrote = f'wrote {output}: '
+    if describe(name).cylinders:
+        refuse_options('a mechanism', {**mechanism, **others, 'runs': runs, **many, 'json': json_})
+        from ..api.simulate import simulate_bag
+        from ..machine import load_machine
+        from ..report.sections import tracked
+        hand_over(simulate_bag(load_machine(name), output, tracked=tracked, **_given(
+            {**machine, 'seed': seed, 'duration': duration})), None, wrote=wrote)
         return
-    mechanism |= {'duration': duration, 'independent': independent_of(independent)}
+    refuse_options('a machine', {**machine, 'seed': seed if runs is None else None})
+    if order is not None and scheme not in (None, 'exponential'):
+        raise SettingError('--order', order, 'no such option here: it is for the scheme exponential')
+    check_folder(output)
+    check_file(json_)
+    mechanism['duration'], chosen = duration, independent_of(independent)
     if runs is not None:
-        from ..api.variations import RunsRequest
-        refuse_options('a machine', machine)
-        _runs(RunsRequest(name, runs=runs, **_given({**mechanism, **many, 'seed': seed})), output, json_)
-    else:
-        from ..api.results.motion_files import SimulationRequest
-        refuse_options('a machine', {**machine, 'seed': seed})
-        refuse_options('many runs (--runs)', many)
-        _motion(SimulationRequest(name, **_given(mechanism)), output, json_)
+        from ..api.simulate_batch import RunsRequest, simulate_varied
+        request = called(RunsRequest, name, runs=runs, **_given({
+            **mechanism, 'coordinates': coordinates, 'independent': chosen, 'seed': seed, 'vary': vary,
+            'outputs': outputs, 'jobs': jobs, 'cluster': cluster}))
+        batch = simulate_varied(request)
+        hand_over(batch, json_, write=partial(batch.report, output, bool(states), pictures), wrote=wrote)
+        if not batch.completed.any() and (first := batch.batch.failures[0]) is not None:
+            raise first
+        return
+    refuse_options('many runs (--runs)', many)
+    from ..api.simulate import simulate_motion
+    from ..dynamics.model import load_model
+    options = _given({'order': mechanism.pop('order'), 'independent': 'auto' if chosen == () else chosen})
+    motion = called(simulate_motion, load_model(name, coordinates), sensors=(), stop=False, options=options,
+                    **_given(mechanism))
+    hand_over(motion, json_, write=partial(motion.report, output, pictures), wrote=wrote)
+    if motion.motion.failure is not None:
+        raise motion.motion.failure
+    if motion.lost:
+        raise typer.Exit(1)
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
     """The options that were given."""
     return {option.replace('-', '_'): value for option, value in options.items() if value is not None}
-
-
-def simulate_bag(description: MechanismDescription, output: Path, storage: str = 'mcap', seed: int = 1,
-                 rate: float = 100.0, duration: float | None = None, **work: Any) -> None:
-    """Simulate and write; the same arguments, those of ``working_machine``, give the same bag.
-
-    Raises DescriptionError, SettingError, BagError.
-    """
-    from rich.console import Console
-    from rich.progress import track
-
-    from ..bags.writer import BagWriter, write_frame
-    from ..machine import Machine
-    from ..simulation.work import frame_count, working_machine
-    machine = Machine(description)
-    crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
-    count = frame_count(crane, duration)
-    with BagWriter(output, storage, frame=machine.name) as writer:
-        for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
-            write_frame(writer, machine, crane.frame())
-    typer.echo(f'wrote {output}: {duration or crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
-               f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}')
-
-
-def _motion(request: SimulationRequest, output: Path, json_file: Path | None) -> None:
-    """Simulate and write; a motion that fails on the way is written up to there, then its error is raised.
-
-    Raises DescriptionError where the start does not determine the motion, typer.Exit with status 1 after a motion
-    through singular positions that lost the balance of its energy.
-    """
-    import numpy as np
-
-    from ..api.results.motion_files import WORTH, motion_json, write_motion, write_pictures
-    from ..dynamics.model import load_model
-    from ..dynamics.motion import simulate as integrate
-    from ..dynamics.singular import check_start, passes
-    from ..report.files import check_file, check_folder, write_json
-    check_folder(output)
-    check_file(json_file)
-    model = load_model(request.name, request.coordinates)
-    check_start(model)
-    begin = time.perf_counter()
-    motion = integrate(model, request.duration, request.dt, request.scheme, stop=False, **request.options,
-                      independent='auto' if request.independent == () else request.independent)
-    seconds = time.perf_counter() - begin
-    singular = passes(model, motion.t, motion.q) if len(motion.t) <= WATCHED else list(motion.singular_times)
-    output.mkdir(parents=True, exist_ok=True)
-    summary = {**motion_json(request, model, motion, seconds), 'singular_times_s': singular}
-    write_motion(model, motion, output / 'motion.csv')
-    write_json(output / 'summary.json', summary)
-    write_json(json_file, summary)
-    if request.pictures if request.pictures is not None else len(motion.t) > WORTH:
-        write_pictures(model, motion, output)
-    for warning in motion.warnings:
-        typer.echo(f'warning: {warning}', err=True)
-    typer.echo(f'wrote {output}: {len(motion.t)} states over {motion.t[-1] - motion.t[0]:g} s by {request.scheme}, '
-               f'energy balance within {np.max(np.abs(motion.balance)):.3g} J, constraints within '
-               f'{np.max(motion.violation, initial=0.0):.3g}')
-    if motion.failure is not None:
-        raise motion.failure
-    if singular:
-        instants = ', '.join(f'{t:.6g}' for t in singular[:INSTANTS]) + ', ...' * (len(singular) > INSTANTS)
-        typer.echo(f'warning: the motion passes singular positions at t = {instants} s: there a loop could go on in '
-                   'another way, and only its inertia decides', err=True)
-        if np.max(np.abs(motion.balance)) > LOST * np.max(motion.kinetic):
-            raise typer.Exit(1)
-
-
-def _runs(request: RunsRequest, output: Path, json_file: Path | None) -> None:
-    """Simulate and write; failed runs are reported; where none was completed, the error of the first is raised."""
-    import numpy as np
-
-    from ..api.results.runs_tables import runs_json, write_arrays, write_ends, write_picture, write_quantiles
-    from ..api.simulate_batch import BatchSimulation, simulate_batch
-    from ..api.variations import by_cluster, drawn, varied_model
-    from ..dynamics.motion import step_count
-    from ..report.files import check_file, check_folder, write_json
-    check_folder(output)
-    check_file(json_file)
-    every = request.every
-    model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
-    if request.runs > 1 and not any(item.stddev for item in varied) and not np.any(model.system.values.stddev):
-        raise SettingError('--runs', request.runs, f'something that differs, --vary NAME=STDDEV: no number of '
-                           f'{model.description.name} has a standard deviation')
-    starts, parameters = drawn(request, varied)
-    kept = 16 * len(model.names) * request.runs * (step_count(request.duration, request.dt) // every + 1)
-    if kept > MOST_BYTES:
-        raise SettingError('--outputs', request.outputs, f'fewer instants, or fewer runs: {kept / 2 ** 30:.3g} GiB of '
-                           f'states, at most {MOST_BYTES >> 30}')
-    wall, processor = time.perf_counter(), time.process_time()
-    if request.cluster is not None:
-        result = BatchSimulation(model, by_cluster(request))
-    else:
-        result = simulate_batch(model, request.duration, request.dt, request.scheme, runs=request.runs, starts=starts,
-                                parameters=parameters, every=every, seed=request.seed, jobs=request.jobs,
-                                options=request.options)
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    output.mkdir(parents=True, exist_ok=True)
-    summary = {**runs_json(request, result, varied), 'seed': request.seed, 'wall_s': wall, 'processor_s': processor,
-               'us_per_step': 1e6 * processor / max(1, int(result.batch.steps.sum()))}
-    write_ends(result, starts, output / 'ends.csv')
-    write_quantiles(result, output / 'quantiles.csv')
-    write_arrays(result, starts, request.states, output / 'runs.npz')
-    write_json(output / 'summary.json', summary)
-    write_json(json_file, summary)
-    if request.pictures is not False and result.completed.any():
-        write_picture(result, output / 'quantiles.png')
-    _say(result, output)
-
-
-def _warn_of_signs(result: BatchSimulation) -> None:
-    """A length or a mass below zero moves on as if it could be."""
-    means = result.model.system.values.mean
-    for (name, values), mean in zip(result.parameters.items(), means):
-        if mean and (count := int((values * mean <= 0).sum())):
-            typer.echo(f'warning: {name}: {count} of {len(values)} drawn numbers have not the sign of {mean:g}',
-                       err=True)
-
-
-def _say(result: BatchSimulation, output: Path) -> None:
-    """One line on what was written, one for each kind of failure."""
-    from ..api.results.runs_tables import failures_of
-    _warn_of_signs(result)
-    for item in failures_of(result):
-        typer.echo(f'warning: {item["runs"]} of {len(result.q)} runs failed by {item["error"]}, from '
-                   f'{item["earliest_s"]:g} s on; run {item["first_run"]}: {item["reason"]}', err=True)
-    typer.echo(f'wrote {output}: {int(result.completed.sum())} of {len(result.q)} runs complete over '
-               f'{result.t[-1] - result.t[0]:g} s, {len(result.t)} instants')
-    if not result.completed.any() and (first := result.batch.failures[0]) is not None:
-        raise first

@@ -64,7 +64,7 @@ def view(
         raise SettingError('--machine', machine, 'a machine: this file has no cylinders')
     for warning in estimate.warnings:
         typer.echo(f'warning: {warning}', err=True)
-    start_ns = int(estimate.estimate.track.start_ns[0])
+    start_ns = int(estimate.track.start_ns[0])
     run = replace(run := estimate.run, signals=(*run.signals, *_recorded(open_bag(bag), namespace, start_ns)))
     show_run(run, start_ns, output)
     typer.echo(f'wrote {output}: open it with `rerun {output}`' if output else "rerun's viewer has it")

@@ -55,9 +55,10 @@ class Energy:
 class Model:
     """A mechanism with numbers in it.
 
-    ``names`` (n,) of the coordinates, ``rows`` (m,) of the constraints, ``inputs`` (k,); ``independent`` the chosen
-    coordinates' names; ``degrees_of_freedom`` g; ``redundant`` names the constraints that others imply (they stay in
-    ``Phi`` but not in the equations); ``parameters`` (p,) the values of uncertain and free numbers, may be changed.
+    ``names`` (n,) of the coordinates of a ``coordinate_type``, ``rows`` (m,) of the constraints, ``inputs`` (k,);
+    ``independent`` the chosen coordinates' names; ``degrees_of_freedom`` g; ``redundant`` names the constraints that
+    others imply (they stay in ``Phi`` but not in the equations); ``parameters`` (p,) the values of uncertain and free
+    numbers, may be changed.
     ``row_scale`` (m,): the largest norms of the rows of ``Phi_q`` near the start, and with these ``regularity``: the
     smallest singular value of those that count, where it is largest: at ``neighbour`` (n,).
     Raises DescriptionError, SettingError, PositionProblemError, SingularConfigurationError.
@@ -66,6 +67,7 @@ class Model:
     def __init__(self, description: MechanismDescription, coordinates: str | None = None,
                  independent: Sequence[str] | None = None, free: Collection[str] = (), backend: str = 'auto') -> None:
         self.description, self.backend = description, backend
+        self.coordinate_type = coordinates or description.coordinate_type
         self.system: MechanismSystem = build_mechanism(description, coordinates, independent, free)
         self.names, self.rows, self.inputs = self.system.names, self.system.rows, self.system.inputs
         self.parameters = self.system.values.mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -31,13 +31,11 @@ from ..sources.reader import sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
 from .checks.findings import machine_findings
-from .checks.log_verdict import log_verdict, stage_lines
-from .checks.no_segment import nothing
-from .estimate import Estimate
+from .checks.log_verdict import log_verdict, nothing, stage_lines
+from .estimate import MachineEstimate
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
-from .memory import check_memory
 from .track import Tracker
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
@@ -45,23 +43,25 @@ KINDS = {**TUNING, 'scale': ScaleSettings}
 TYPES = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
 LOOK = 5_000        # segments between two looks at the memory
+CGROUP = Path('/sys/fs/cgroup')         # of a container: its own, see cgroups(7)
+MEMINFO = Path('/proc/meminfo')
+SPARE = 200e6       # bytes that others may need
+MEGA = 1e6
 
 
-def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING,
-                 named: str = 'tuning') -> dict[str, Any]:
-    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier. Raises SettingError, of
-    what is no such word by the name that the words are ``named`` by."""
+def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
+    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier. Raises SettingError."""
     chosen: dict[str, dict[str, Any]] = {room: {} for room in kinds}
     for word in words:
         key, sign, text = word.partition('=')
         room, _, name = key.partition('.')
         if not sign or room not in kinds:
-            raise SettingError(named, word, f'<{"|".join(kinds)}>.<name>=<value>')
+            raise SettingError('tuning', word, f'<{"|".join(kinds)}>.<name>=<value>')
         known: dict[str, type] = {item.name: type(item.default)
                                   for item in fields(kinds[room])}     # type: ignore[arg-type]
         if name not in known:
             near = get_close_matches(name, known, 3, 0.5)
-            raise SettingError(named, key, f'a setting of {room}: {" or ".join(near) or ", ".join(known)}')
+            raise SettingError('tuning', key, f'a setting of {room}: {" or ".join(near) or ", ".join(known)}')
         try:
             chosen[room][name] = FLAGS[text] if known[name] is bool else known[name](text)
         except (ValueError, KeyError):
@@ -78,12 +78,10 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
                  backend: str = 'auto', sources: SourceMap | None = None, states: bool = True,
-                 take: Callable[[Output], None] | None = None, processes: int | None = 0,
-                 every: float = 0.0) -> Estimate:
+                 take: Callable[[Output], None] | None = None, every: float = 0.0) -> MachineEstimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
     ``states``: keep what the end of each segment has of them; ``take`` gets each Output as it comes, none is kept.
-    ``processes`` of the observer of a long log, see ``LongLog``; a script that has them is imported by them, too.
     ``every``: a result each so many s, in fewer calls; motion and mass are the same, but what is looked for in the
     samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes.
     Where the bag has the segments of a graph, each step has the command that it had there, see ``RecordedCommands``.
@@ -93,7 +91,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
     used = RecordedCommands(source, machine.commands, reader.namespace)
-    found = _Passed(reader, machine, tuning, backend, states, processes, every, used, str(source.path))
+    found = _Passed(reader, machine, tuning, backend, states, every, used, str(source.path))
     found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
     other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine)]
@@ -103,9 +101,9 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
-                     backend: str = 'auto', every: float = 0.0) -> Estimate:
+                     backend: str = 'auto', every: float = 0.0) -> MachineEstimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
-    found = _Passed(samples, machine, tuning, backend, True, every=every)
+    found = _Passed(samples, machine, tuning, backend, True, every)
     found.run()
     warnings = found.log.dropped.lines()
     if not found.tracker:
@@ -118,13 +116,11 @@ class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
-                 processes: int | None = 0, every: float = 0.0, used: RecordedCommands | None = None,
-                 name: str = 'samples') -> None:
+                 every: float = 0.0, used: RecordedCommands | None = None, name: str = 'samples') -> None:
         self.samples, self.tracker, self.seconds, self.name = LogSamples(), Tracker(states), 0.0, name
         tuning = dict(tuning)
         self.loads, self.uncounted = _loads_of(machine, tuning.pop('scale', ScaleSettings()), name)
-        self.log, self.used = LongLog(reader, machine, tuning, backend, every, processes, self.samples,
-                                      commands=used), used
+        self.log, self.used = LongLog(reader, machine, tuning, backend, every, self.samples, commands=used), used
 
     def run(self, take: Callable[[Output], None] | None = None) -> None:
         """All of it."""
@@ -141,7 +137,7 @@ class _Passed:
         self.seconds = time.perf_counter() - start
 
     def judged(self, other: list[str], warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None
-               ) -> Estimate:
+               ) -> MachineEstimate:
         """The result with what was odd about it: that it is of an ``other`` machine, what is wrong, the rest."""
         pipeline, track = self.log.pipeline, self.tracker.track()
         verdict = log_verdict(self.samples, track, pipeline, ages)
@@ -150,8 +146,29 @@ class _Passed:
             self.loads.close()
             loads, _ = self.loads.doubted(lambda load: verdict.doubts)
         warnings = [*other, *verdict.wrong, *warnings, *verdict.odd, *stage_lines(pipeline, self.used)]
-        return Estimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
-                        verdict.doubts, self.uncounted)
+        return MachineEstimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads,
+                               pipeline.payload.budget, verdict.doubts, self.uncounted)
+
+
+def available() -> float:
+    """Bytes that this process can still have, of the computer and of the container's limit; inf where none is said."""
+    found = float('inf')
+    with suppress(OSError, ValueError, KeyError, IndexError):
+        lines = dict(line.split(':', 1) for line in MEMINFO.read_text().splitlines())
+        found = 1024.0 * int(lines['MemAvailable'].split()[0])
+    with suppress(OSError, ValueError):
+        limit, now = ((CGROUP / name).read_text().strip() for name in ('memory.max', 'memory.current'))
+        if limit != 'max':
+            found = min(found, float(limit) - float(now))
+    return found
+
+
+def check_memory(name: str) -> None:
+    """Raises BagError where almost none is left for the rest of a log."""
+    left = available() - SPARE
+    if left < 0.0:
+        raise BagError(name, f'no memory is left for the rest of the log ({max(available(), 0.0) / MEGA:.0f} MB): '
+                       '`mbse loads` and `mbse fleet` weigh logs of any length, `ros2 bag convert` cuts them')
 
 
 def _loads_of(machine: Machine, settings: ScaleSettings, bag: str) -> tuple[LogLoads | None, str]:

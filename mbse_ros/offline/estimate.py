@@ -1,74 +1,122 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was estimated of a log of a machine, in words and as JSON; the truth beside it."""
+"""What was estimated of a log of a machine: series, words, JSON, a report; the truth beside it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bags.series import TruthSeries
-from ..errors import MbseError
-from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..payload.center import center_of
-from ..payload.mass import Cause
+from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
-from ..streams.pipeline import Output
+from ..simulation.truth import KINDS, MachineTruth
 from ..streams.records import PayloadStatus
 from .log_loads import WeighedLoad
-from .track import States, Track, held_lines, held_seconds
+from .track import COLUMNS, NUMBERS, KeptEstimate, held_lines, held_seconds, truth_at
 
-LONGEST_HOLE_NS = 100_000_000
-COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
+if TYPE_CHECKING:
+    from ..report.data import Run
+
 LARGEST = 3     # causes of the uncertainty in the answer
 UNKNOWN = math.nan, math.nan
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
+@dataclass(frozen=True, repr=False)
+class MachineEstimate(KeptEstimate):
+    """Motion and payload of a machine at times ``t`` (k,), s, one for each sensor period; SI.
 
-    ``loads`` as ``weigh_bags`` has them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the
-    end uncertain; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be
-    trusted; ``facts``: of what log by what tuning, for the report.
+    ``names`` (l,) of the observer's state, such as ``position/lift``; ``mean``, ``stddev`` (k, l); ``mass``, ``lower``,
+    ``upper`` (k,), kg: the payload and its 95 % interval, NaN while it is not known; ``status`` (k): why the mass is or
+    is not updated, such as 'updating'; ``loads``; ``truth``; what was kept besides: see ``KeptEstimate``.
     """
 
-    machine: Machine
-    track: Track
-    truth: TruthSeries | None
-    warnings: tuple[str, ...]
-    seconds: float
-    loads: tuple[WeighedLoad, ...]
-    budget: tuple[Cause, ...]
-    doubts: tuple[str, ...] = ()
-    uncounted: str = ''
-    facts: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def estimate(self) -> MachineEstimate:
+        """Itself: ``estimate.track`` is ``track``."""
+        return self
 
     @property
-    def last(self) -> Output:
-        """The last segment, whole."""
-        return self.track.last
+    def names(self) -> tuple[str, ...]:
+        """Names (l,) of the state's entries."""
+        return self.last.state.names
 
     @property
-    def states(self) -> States:
-        """State, innovations and mass at the stamps; raises MbseError where they were not kept."""
-        if self.track.states is None:
-            raise MbseError('the states of the log were not kept')
-        return self.track.states
+    def mean(self) -> np.ndarray:
+        """State (k, l)."""
+        return self.states.mean
 
     @property
-    def stddev(self) -> np.ndarray:
-        """Standard deviations (n, nx) of the state at the stamps."""
-        return np.sqrt(self.states.variance)
+    def mass(self) -> np.ndarray:
+        """Mass of the payload (k,), kg."""
+        return self.states.mass
 
     @property
-    def log_seconds(self) -> float:
-        """What the log covers, s: the sum of its segments, without pauses and steps of its clock."""
-        return int(self.track.length_ns.sum()) * 1e-9
+    def lower(self) -> np.ndarray:
+        """Lower ends (k,) of its 95 % interval, kg."""
+        return self.states.lower
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper ends (k,), kg."""
+        return self.states.upper
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """Status (k) of the mass, the words of ``streams.records.PayloadStatus`` in small letters."""
+        return self.track.status_words
+
+    @property
+    def loads(self) -> tuple[WeighedLoad, ...]:
+        """Loads as ``mbse loads`` has them: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``,
+        ``trusted``, ``faults``."""
+        elapsed = self.track.elapsed - self.track.elapsed[0]
+        times = ((load, np.interp([load.start, load.end], elapsed, self.t).tolist()) for load in self.counted)
+        return tuple(replace(load, start=start, end=end) for load, (start, end) in times)
+
+    @cached_property
+    def truth(self) -> MachineTruth | None:
+        """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
+        found = truth_at(self.recorded, self.machine, self.track.stamp_ns)
+        return None if found is None else MachineTruth(
+            self.t, self.machine, *(getattr(found, kind) for kind in COLUMNS))
+
+    @property
+    def run(self) -> Run:
+        """All that the report shows."""
+        from .estimate_report import report_run  # here, because it takes its time to import
+        bag = self.facts.get('Bag')
+        return report_run(self, f'Estimate {f"from {Path(bag).resolve().name}" if bag else f"of {self.machine.name}"}',
+                          self.facts)
+
+    def report(self, folder: str | Path) -> Path:
+        """Write the report, index.html and PNGs; gives its page. Raises OSError, MbseError where the state over time
+        was not kept."""
+        from ..report.writer import write_report  # here, because it takes its time to import
+        return write_report(self.run, Path(folder))
+
+    def series(self) -> list[ResultSeries]:
+        """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
+        state = [ResultSeries(name, entry_unit(self.machine.description, name), self.mean[:, k], self.stddev[:, k],
+                              panel='pressures' if name.startswith('pressure/') else '')
+                 for k, name in enumerate(self.names) if name != 'payload/mass']
+        state.sort(key=lambda item: KINDS.index(kind) if (kind := item.name.partition('/')[0]) in KINDS else len(KINDS))
+        others = [ResultSeries(name, NUMBERS[name].unit, values)
+                  for name, values in self.states.columns.items()]
+        return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
+
+    def _end(self) -> list[str]:
+        payload = self.last.payload        # known where no states over time were kept, too
+        return [f'mass {payload.mass:.6g} kg ({payload.lower:.6g} to {payload.upper:.6g})']
+
+    def _found(self) -> dict[str, ResultSeries]:
+        return with_entries(super()._found(), self.names, self.mean, self.stddev,
+                            partial(entry_unit, self.machine.description))
 
     def summary(self) -> list[str]:
         """The answer, what became of it at the end of the log, and the cost."""
@@ -94,11 +142,11 @@ class Estimate:
             if payload.status is not PayloadStatus.UPDATING:
                 lines.append(f'held at the end of the log: {payload.reason}')
         lines += [f'not trusted: {doubt}' for doubt in doubts]
-        lines += [f'load {k}: {load.text}' for k, load in enumerate(self.loads, 1)]
+        lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
         return [*lines, cost_line(self.seconds, self.log_seconds)]
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """Payload at the end, cost, and in ``full`` the state at the stamps."""
         payload = self.last.payload
         doubtful = self.doubts and payload.status is not PayloadStatus.NO_DATA
@@ -113,18 +161,18 @@ class Estimate:
                         'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                         'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                    for cause in self.budget],
-                        'loads': [load.values() for load in self.loads]},
+                        'loads': [load.values() for load in self.counted]},
             'cost': cost(self.seconds, self.log_seconds)}
         return result | ({'state': _state(self)} if full else {})
 
 
-def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
+def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:
     """Where the load is at the end of the log, see ``center_of``."""
     state = estimate.last.state
     return center_of(estimate.machine, state.names, state.mean[-1], state.covariance)
 
 
-def _state(estimate: Estimate) -> dict[str, Any]:
+def _state(estimate: MachineEstimate) -> dict[str, Any]:
     """Kinds of entries, each (n, entries), their standard deviations, and the payload's track."""
     names, states, stddev = estimate.last.state.names, estimate.states, estimate.stddev
     state: dict[str, Any] = {'stamp_ns': estimate.track.stamp_ns, 'names': names}
@@ -135,24 +183,3 @@ def _state(estimate: Estimate) -> dict[str, Any]:
         state[f'payload_{item}'] = getattr(states, item)
     state['payload_status'] = estimate.track.status_words
     return state | states.columns
-
-
-def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:
-    """Truth at stamps (n,), ns: linear between those recorded, NaN outside them and in holes of more than 0.1 s.
-
-    None where there is none, or it is of a machine with other independent coordinates or volumes.
-    """
-    if truth is None or (truth.cylinders, truth.volumes) != (machine.coordinates, machine.volumes):
-        return None
-    known, rows = np.unique(truth.stamp_ns, return_index=True)
-    after = np.clip(np.searchsorted(known, stamps_ns), min(1, len(known) - 1), len(known) - 1)
-    hole = (known[after] - known[np.maximum(after - 1, 0)] > LONGEST_HOLE_NS) & (known[after] != stamps_ns)
-    t, wanted = (known - known[0]) * 1e-9, np.where(hole, np.nan, (stamps_ns - known[0]) * 1e-9)
-
-    def at(column: np.ndarray) -> np.ndarray:
-        flat = column[rows].reshape(len(known), -1).T
-        values = np.array([np.interp(wanted, t, row, left=np.nan, right=np.nan) for row in flat])
-        return values.T.reshape(len(stamps_ns), *column.shape[1:])
-
-    columns = {name: at(getattr(truth, name)) for name in COLUMNS}
-    return TruthSeries(stamps_ns, truth.cylinders, volumes=truth.volumes, **columns)

@@ -21,8 +21,7 @@ from ..report.series import root_mean_square
 from ..report.text import computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
-from .estimate import Estimate, truth_at
-from .track import NUMBERS
+from .track import NUMBERS, KeptEstimate, truth_at
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -37,9 +36,9 @@ ONE_LIFT = ('Friction and load cannot be separated by one lift: both push agains
             "friction in the machine's file; only a run that also lowers the load can check it.")
 
 
-def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
+def report_run(estimate: KeptEstimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
     """All that the report shows of an estimate."""
-    t, truth = estimate.track.elapsed, truth_at(estimate.truth, estimate.machine, estimate.track.stamp_ns)
+    t, truth = estimate.track.elapsed, truth_at(estimate.recorded, estimate.machine, estimate.track.stamp_ns)
     return Run(
         title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
         notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),
@@ -47,7 +46,7 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
         animation=animation_of(estimate, t), tables=tuple(_tables(estimate, t, truth)))
 
 
-def _facts(estimate: Estimate) -> dict[str, str]:
+def _facts(estimate: KeptEstimate) -> dict[str, str]:
     kinds = {v.kind for v in estimate.machine.hydraulics.valves.values()}
     start = wall_time(int(estimate.track.start_ns[0]))
     dated = {'Start of the log': start} if start else {}
@@ -57,7 +56,7 @@ def _facts(estimate: Estimate) -> dict[str, str]:
             'Computing time': computing_time(estimate.seconds, estimate.log_seconds)}
 
 
-def _notes(estimate: Estimate) -> list[str]:
+def _notes(estimate: KeptEstimate) -> list[str]:
     """What the result does not say."""
     notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
     if estimate.uncounted and not why_unweighed(estimate.machine):
@@ -69,7 +68,7 @@ def _notes(estimate: Estimate) -> list[str]:
     return notes
 
 
-def _one_way(estimate: Estimate) -> bool:
+def _one_way(estimate: KeptEstimate) -> bool:
     """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
     machine, names = estimate.machine, estimate.last.state.names
     columns = [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]
@@ -77,7 +76,7 @@ def _one_way(estimate: Estimate) -> bool:
     return bool(len(fast)) and bool(np.all(np.maximum(np.mean(fast > 0, axis=0), np.mean(fast < 0, axis=0)) > ONE_WAY))
 
 
-def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
+def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
     states, names, channels = estimate.states, estimate.last.state.names, estimate.last.state.channels
     known = _true_columns(estimate.machine, truth)
     signals = []
@@ -102,7 +101,7 @@ def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.n
         MASS: truth.payload}
 
 
-def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
+def _innovations(estimate: KeptEstimate, t: np.ndarray) -> list[Innovation]:
     value, stddev, result = estimate.states.innovation, estimate.states.innovation_stddev, []
     for i, channel in enumerate(estimate.last.state.channels):
         unit, scale = unit_and_scale(estimate.machine.description, channel, difference=True)
@@ -110,13 +109,13 @@ def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
     return result
 
 
-def _nis(estimate: Estimate, t: np.ndarray) -> Nis:
+def _nis(estimate: KeptEstimate, t: np.ndarray) -> Nis:
     dof = estimate.states.nis_dof
     safe = np.maximum(dof, 1.0)
     return Nis(t, np.where(dof > 0, estimate.states.nis, np.nan), dof, chdtri(safe, 0.975), chdtri(safe, 0.025))
 
 
-def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
+def _payload(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
     states = estimate.states
     names = {int(s): s.name.lower().replace('_', ' ') for s in PayloadStatus}
     return PayloadTrack(t, states.raw, states.low_passed, states.mass, states.lower, states.upper,
@@ -124,19 +123,19 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
                         None if truth is None else truth.payload)
 
 
-def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
+def _tables(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Loads, what makes the mass uncertain, and errors against the truth."""
     tables = [Table('Loads', ('from', 'to', 'by the clock', 'mass, 95 % interval', ''), [
         (f'{load.start:.1f} s', f'{load.end:.1f} s',
          wall_time(load.record.data['start_ns'], load.record.data['end_ns']), f'{mass_text(load.record.mass)} kg',
-         remark_of(load.record, set())) for load in estimate.loads])]
+         remark_of(load.record, set())) for load in estimate.counted])]
     causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))
     return [table for table in (*tables, _errors(estimate, t, truth)) if table.rows]
 
 
-def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Table:
+def _errors(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> Table:
     """Errors against the truth, after the first second."""
     names, known = estimate.last.state.names, _true_columns(estimate.machine, truth)
     rows = []
@@ -150,7 +149,7 @@ def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Tab
     return Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)
 
 
-def animation_of(estimate: Estimate, t: np.ndarray) -> Animation:
+def animation_of(estimate: KeptEstimate, t: np.ndarray) -> Animation:
     """Estimated and measured machine at the frames; turned with the swing, where the machine has one."""
     machine, states, names = estimate.machine, estimate.states, estimate.last.state.channels
     step = max(1, round(1.0 / FRAMES_PER_SECOND / max(np.median(np.diff(t)), 1e-6))) if len(t) > 1 else 1

@@ -124,7 +124,7 @@ def estimate_bag(task: Task) -> Done:
         raise SettingError('version', __version__, f'{task.version} on the workers, too')
     root = Path(task.output)
     if not (root / ABOUT).is_file():
-        raise SettingError('--output', task.output, 'a folder that the workers see under this name')
+        raise SettingError('output', task.output, 'a folder that the workers see under this name')
     try:
         size, found = _size(task.bag), _weighed(task)
     except (MbseError, OSError) as error:
@@ -217,7 +217,7 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[list[str]]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise SettingError('--output', str(output), 'a folder that no other fleet is writing') from None
+            raise SettingError('output', str(output), 'a folder that no other fleet is writing') from None
         file, warnings = output / ABOUT, []
         if file.exists():
             try:
@@ -226,7 +226,7 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[list[str]]:
                 _check_summaries(output, about)
                 warnings.append(f'{file}: damaged ({error}): it is written again')
         elif any(path.name != LOCK for path in output.iterdir()):
-            raise SettingError('--output', str(output), 'a new folder, or one of an earlier fleet')
+            raise SettingError('output', str(output), 'a new folder, or one of an earlier fleet')
         write_whole(file, sealed(about, 1))
         yield warnings
 
@@ -234,7 +234,7 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[list[str]]:
 def _check_fleet(output: Path, about: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     differ = [f'{key} {before.get(key)!r}' for key in about if before.get(key) != about[key]]
     if differ:
-        raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}',
+        raise SettingError('output', f'{output} of a fleet with {", ".join(differ)}',
                            'another folder, or the values of that fleet')
 
 
@@ -243,7 +243,7 @@ def _check_summaries(output: Path, about: Mapping[str, Any]) -> None:
     for path in sorted((output / SUMMARIES).glob('*.json')):
         with suppress(OSError, ValueError):
             if unsealed(path).get('about') != _digest(about):
-                raise SettingError('--output', f'{output}, whose {ABOUT} is damaged, with bags of a fleet with other '
+                raise SettingError('output', f'{output}, whose {ABOUT} is damaged, with bags of a fleet with other '
                                    f'values ({path.name})', 'another folder, or the values of that fleet')
 
 

@@ -115,9 +115,9 @@ class LinkageLog:
                     'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})
 
 
-def linkage_settings(words: Sequence[str], named: str = 'tuning') -> LinkageSettings:
+def linkage_settings(words: Sequence[str]) -> LinkageSettings:
     """Settings from words ``linkage.gate=0.99``, as ``parse_tuning`` has them; raises SettingError."""
-    return parse_tuning(words, {'linkage': LinkageSettings}, named)['linkage']
+    return parse_tuning(words, {'linkage': LinkageSettings})['linkage']
 
 
 def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log of any length through the pipeline, with bounded memory: what comes out is handed on and not kept.
 
-The caller's thread reads, interpolates and weighs, and processes observe, each a stretch between two restarts. A log
-that is too short for processes, or where none can be started, takes threads: one reads and interpolates, one observes,
-and the caller's weighs. The results are those of one thread, bit for bit.
+One thread reads and interpolates, one observes, and the caller's weighs. The results are those of one thread, bit for
+bit.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
-from typing import Any
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 from ..bags.channel_samples import Sample
 from ..bags.reader import BagReader
@@ -21,38 +21,32 @@ from ..bags.recorded_commands import RecordedCommands
 from ..errors import SampleError
 from ..machine import Machine
 from ..streams.pipeline import Output, Pipeline
-from ..streams.records import Segment
-from ..workers import processors
-from .ahead import ahead
+from ..streams.records import Segment, StateEstimate
 from .log_samples import Dropped, LogSamples, block_of
-from .observers import SWITCH, Observed, Observers, observed
 
+Observed = list[tuple[Segment, StateEstimate]]
+T = TypeVar('T')
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
 AHEAD = 4           # blocks of samples that may wait between two threads
-PROCESSES = 2       # at most, and one less than there are processors: more would wait for who weighs
-SHORT = 600_000     # steps of the observer, up to which a log is done before processes that take seconds to start
-WAITING = 200_000   # steps that may wait: memory, but a process needs the stretch after the one that another is at
 FEW = 256           # samples at a time where a reader gives them one by one
+SWITCH = 0.0005     # s that a thread waits at most for the interpreter; by default Python takes ten times as much
+PAUSE = 0.2         # s between two looks at whether anybody still takes
 
 
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
     ``reader``: a BagReader, or single samples; ``keep`` gets all of them, and which are refused; without threads it
-    may be exchanged. ``segment``, s: see ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT``
-    steps, 0: threads; as many as there were, in the end. Without ``threads`` the caller's does all. ``commands`` of
-    each step, as a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads``
-    and ``budget``, complete at the end.
-    Raises what the reader raises; MbseError where a process of the observer ends before the log.
+    may be exchanged. ``segment``, s: see ``Pipeline``. Without ``threads`` the caller's does all. ``commands`` of each
+    step, as a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and
+    ``budget``, complete at the end. Raises what the reader raises.
     """
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str = 'auto',
-                 segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None,
-                 threads: bool = True, commands: RecordedCommands | None = None) -> None:
+                 segment: float = SEGMENT, keep: LogSamples | None = None, threads: bool = True,
+                 commands: RecordedCommands | None = None) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
-        self._reader, self._backend, self.keep = reader, backend, keep
-        self._threads, self._commands = threads, commands
-        self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
+        self._reader, self.keep, self._threads, self._commands = reader, keep, threads, commands
         self.dropped = Dropped()
         self.samples = 0
 
@@ -65,26 +59,10 @@ class LongLog:
 
     def _observed(self) -> Generator[Observed, None, None]:
         if not self._threads:
-            self.processes = 0
             yield from self._states(self._segments())
             return
-        blocks, is_long = _begun(self._segments(), SHORT)
-        observers = self._observers() if is_long and self.processes else None
-        self.processes = 0 if observers is None else self.processes
-        if observers is not None:
-            with closing(observers):
-                yield from observed(blocks, observers, WAITING)
-        else:
-            with _quick_switches(), closing(ahead(self._states(ahead(blocks, AHEAD)), AHEAD)) as states:
-                yield from states
-
-    def _observers(self) -> Observers | None:
-        """Processes, where they can be started."""
-        observer = self.pipeline.observer
-        try:
-            return Observers(observer.machine, observer.settings, self._backend, self.processes)
-        except OSError:
-            return None
+        with _quick_switches(), closing(ahead(self._states(ahead(self._segments(), AHEAD)), AHEAD)) as states:
+            yield from states
 
     def _segments(self) -> Generator[Sequence[Segment], None, None]:
         """What the samples complete, some at a time, with the commands that were used where they were recorded."""
@@ -145,27 +123,6 @@ class LongLog:
                 yield [(segment, process(segment)) for segment in segments]
 
 
-def _begun(blocks: Iterator[Sequence[Segment]], most: int
-           ) -> tuple[Generator[Sequence[Segment], None, None], bool]:
-    """The same blocks, and whether they have more than so many steps; an error is raised where it came."""
-    first: deque[Sequence[Segment]] = deque()
-    steps, problem = 0, None
-    try:
-        while steps <= most and (segments := next(blocks, None)) is not None:
-            first.append(segments)
-            steps += sum(len(segment.values) for segment in segments)
-    except Exception as error:
-        problem = error
-
-    def again() -> Generator[Sequence[Segment], None, None]:
-        while first:
-            yield first.popleft()
-        if problem is not None:
-            raise problem
-        yield from blocks
-    return again(), steps > most
-
-
 @contextmanager
 def _quick_switches() -> Iterator[None]:
     """Threads that come back from compiled functions get the interpreter soon."""
@@ -175,3 +132,51 @@ def _quick_switches() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+def ahead(source: Iterator[T], depth: int) -> Generator[T, None, None]:
+    """The same items in the same order, up to ``depth`` of which wait; an error of the source is raised where it came.
+
+    Who stops taking early closes this iterator: then the source is closed, too, and its thread has ended.
+    """
+    waiting: Queue[tuple[bool, Any]] = Queue(depth)
+    stop = Event()
+    thread = Thread(target=_work, args=(source, waiting, stop), name='ahead', daemon=True)
+    thread.start()
+    try:
+        while True:
+            good, item = waiting.get()
+            if not good:
+                if item is not None:
+                    raise item
+                return
+            yield item
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _work(source: Iterator[T], waiting: Queue[tuple[bool, Any]], stop: Event) -> None:
+    """In the thread: items as (True, item), at the end (False, error or None)."""
+    end: BaseException | None = None
+    try:
+        for item in source:
+            if not _put(waiting, (True, item), stop):
+                break
+    except BaseException as error:      # whatever it is, who takes raises it
+        end = error
+    finally:
+        if hasattr(source, 'close'):
+            source.close()
+    _put(waiting, (False, end), stop)
+
+
+def _put(waiting: Queue[tuple[bool, Any]], item: tuple[bool, Any], stop: Event) -> bool:
+    """Wait until there is room; False where nothing takes any more."""
+    while not stop.is_set():
+        try:
+            waiting.put(item, timeout=PAUSE)
+            return True
+        except Full:
+            continue
+    return False

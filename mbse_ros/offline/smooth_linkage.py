@@ -16,7 +16,7 @@ from ..errors import BagError, DivergenceError, SettingError
 from ..estimators.linkage_settings import LinkageSettings
 from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
-from ..report.chart import Panel
+from ..report.data import Panel
 from ..report.files import write_table
 from ..report.series import Z95, interval, root_mean_square
 from ..report.text import cost, cost_line, lag_text

@@ -19,42 +19,79 @@ from ..graph.machines.machine_log import MachineLog, unused
 from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
 from ..payload.gates import too_slow
-from ..report.chart import Panel
-from ..report.data import Run, Series, Signal
+from ..report.data import Panel, Run, Series, Signal
 from ..report.files import write_table
+from ..report.result import Result, ResultSeries
 from ..report.text import cost, cost_line, lag_text
+from ..simulation.truth import KINDS, entry_series
 from ..streams.records import PayloadStatus
 from .calibration.calibration_result import FAR
-from .estimate import Estimate, truth_at
+from .estimate import MachineEstimate
+from .track import truth_at
 
-KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 OTHER = 0.1     # share of the time with a mass of the filter in which that is another one: two intervals of 95 % of one
                 # mass are seldom apart
 
 
-@dataclass(frozen=True)
-class SmoothedBag:
-    """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN; ``lag``, s, None
-    of the whole log; ``warnings``: what was odd about the bag, and what the smoother makes no use of."""
+@dataclass(frozen=True, repr=False)
+class SmoothedMachine(Result):
+    """Smoothed motion and payload of a machine at times ``t`` (k,), s; SI.
 
-    estimate: Estimate
+    ``smoothed``: positions, velocities, ... (k, g) with their deviations, ``parameters``: what the log says of the
+    machine's uncertain numbers ``names``; ``mass``, ``lower``, ``upper`` (k,), kg; ``filtered``: the filter's result
+    beside it; ``seconds`` the smoother took, ``true`` payload, kg, or NaN; ``lag``, s, None of the whole log;
+    ``warnings``: what was odd about the log, and what the smoother makes no use of.
+    """
+
+    filtered: MachineEstimate
     smoothed: MachineSmoothed
     seconds: float
     true: float
     lag: float | None
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def machine(self) -> Machine:
-        """The machine of the bag."""
-        return self.estimate.machine
+        """The machine."""
+        return self.filtered.machine
+
+    @property
+    def t(self) -> np.ndarray:
+        """Times (k,), s."""
+        return self.filtered.t
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(item.name for item in self.series())
+
+    @property
+    def mass(self) -> np.ndarray:
+        """Mass of the payload (k,), kg; of a whole log the same at all times."""
+        return self.smoothed.mass
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower ends (k,) of its 95 % interval, kg."""
+        return self.smoothed.lower
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper ends (k,), kg."""
+        return self.smoothed.upper
+
+    def series(self) -> list[ResultSeries]:
+        """The mass, then the motion and the pressures, under the names of the filter's result."""
+        s = self.smoothed
+        return [ResultSeries('mass', 'kg', s.mass, lower=s.lower, upper=s.upper),
+                *entry_series(self.machine, s, s.stddev)]
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why the mass is not to be trusted: what is wrong with the log, that the filter has no mass or others (the
         smoother takes one load for the whole log), and numbers of the machine that are far from its file."""
-        s, track, states, payload = self.smoothed, self.estimate.track, self.estimate.states, self.estimate.last.payload
-        found = list(self.estimate.doubts)
+        s, track, states, payload = self.smoothed, self.filtered.track, self.filtered.states, self.filtered.last.payload
+        found = list(self.filtered.doubts)
         weighed = track.length_ns * (track.status == PayloadStatus.UPDATING)
         if not weighed.any():
             found.append(f'the filter trusts no mass: {payload.reason}')
@@ -75,7 +112,7 @@ class SmoothedBag:
 
     def summary(self) -> list[str]:
         """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
-        s, online, before = self.smoothed, self.estimate.last.payload, self.machine.parameters
+        s, online, before = self.smoothed, self.filtered.last.payload, self.machine.parameters
         lines = [f'payload {"not trusted: " if self.doubts else ""}{self.mass_text}, {lag_text(self.lag)}, from '
                  f'{self.share_text}',
                  *(f'not trusted: {doubt}' for doubt in self.doubts)]
@@ -87,7 +124,7 @@ class SmoothedBag:
             k = before.names.index(name)
             lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- '
                          f'{before.stddev[k]:.2g} (SI)')
-        return [*lines, cost_line(self.seconds, self.estimate.log_seconds, ' smoothed')]
+        return [*lines, cost_line(self.seconds, self.filtered.log_seconds, ' smoothed')]
 
     @property
     def mass_text(self) -> str:
@@ -100,9 +137,9 @@ class SmoothedBag:
         """Instants at which the forces balance, of all."""
         return f'{int(self.smoothed.balanced.sum())} of {len(self.smoothed.t)} instants'
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """Masses of smoother and filter, the machine's numbers, cost, and in ``full`` every instant."""
-        s, online = self.smoothed, self.estimate.last.payload
+        s, online = self.smoothed, self.filtered.last.payload
         result: dict[str, Any] = {
             'machine': self.machine.name, 'lag': self.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
             'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]],
@@ -112,39 +149,40 @@ class SmoothedBag:
             'parameters': {name: {'value': value, 'stddev': sigma}
                            for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev)},
             'unknown_force': s.force, 'iterations': s.iterations,
-            'cost': cost(self.seconds, self.estimate.log_seconds)}
+            'cost': cost(self.seconds, self.filtered.log_seconds)}
         if full:
-            result['state'] = {'stamp_ns': self.estimate.track.stamp_ns}
+            result['state'] = {'stamp_ns': self.filtered.track.stamp_ns}
             for name in (*KINDS, 'unknown_force'):
                 result['state'] |= {name: getattr(s, name), f'{name}_stddev': s.stddev[name]}
             result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
         return result
 
-    def report(self, folder: Path) -> Path:
-        """The report of the filter with the smoothed curves in it, picture and table; gives the new folder."""
+    def report(self, folder: str | Path) -> Path:
+        """Write the report of the filter with the smoothed curves in it, plot and table into a new folder; gives it."""
         from ..report.plots import write_smoothed  # here, as below: slow to import
         from ..report.writer import write_report
-        folder.mkdir(parents=True)
-        write_report(overlaid(self), folder)
-        write_smoothed(panels(self), folder)
-        write_columns(self, folder / 'smoothed.csv')
-        return folder
+        place = Path(folder)
+        place.mkdir(parents=True)
+        write_report(overlaid(self), place)
+        write_smoothed(panels(self), place)
+        write_columns(self, place / 'smoothed.csv')
+        return place
 
 
-def smooth_estimate(estimate: Estimate, lag: float | None = None,
-                    settings: MachineGraphSettings = MachineGraphSettings()) -> SmoothedBag:
+def smooth_estimate(estimate: MachineEstimate, lag: float | None = None,
+                    settings: MachineGraphSettings = MachineGraphSettings()) -> SmoothedMachine:
     """Smooth what was filtered, all at once or with a lag, s: its segments are the smoother's samples. Errors are those
     of ``graph.machines.machine_smoother.smooth_machine``."""
     machine, begin, log = estimate.machine, time.perf_counter(), log_of(estimate)
     smoothed = smooth_machine(machine, log, settings) if lag is None else lag_machine(machine, log, lag, settings)
     seconds = time.perf_counter() - begin
-    truth = truth_at(estimate.truth, machine, estimate.track.stamp_ns)
+    truth = truth_at(estimate.recorded, machine, estimate.track.stamp_ns)
     true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
-    return SmoothedBag(estimate, smoothed, seconds, true, lag,
+    return SmoothedMachine(estimate, smoothed, seconds, true, lag,
                        (*estimate.warnings, *notes(machine, settings)))
 
 
-def log_of(estimate: Estimate) -> MachineLog:
+def log_of(estimate: MachineEstimate) -> MachineLog:
     """Samples at the ends of the segments; each one's information once, also of a sensor slower than the segments."""
     measured = estimate.states.measured
     total = np.cumsum(estimate.states.share, axis=0) + 1e-6
@@ -169,10 +207,10 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
     return machine.coordinates
 
 
-def overlaid(found: SmoothedBag) -> Run:
+def overlaid(found: SmoothedMachine) -> Run:
     """The report of the filter with the smoothed curves in the same charts."""
     from .estimate_report import GROUPS, report_run
-    run, s = report_run(found.estimate, 'Filter and smoother'), found.smoothed
+    run, s = report_run(found.filtered, 'Filter and smoother'), found.smoothed
     facts = {'Smoothed mass': ('not trusted: ' if found.doubts else '') + found.mass_text,
              'Smoothed from': found.share_text}
     signals = list(run.signals)
@@ -184,17 +222,17 @@ def overlaid(found: SmoothedBag) -> Run:
     return replace(run, facts={**run.facts, **facts}, signals=signals)
 
 
-def panels(found: SmoothedBag) -> list[Panel]:
+def panels(found: SmoothedMachine) -> list[Panel]:
     """Mass and velocities of filter and smoother."""
     from ..report.plots import smoothed_panel
-    s, online = found.smoothed, found.estimate.states
+    s, online = found.smoothed, found.filtered.states
     curves = {'filter': online.mass, 'smoother': s.mass}
     if math.isfinite(found.true):
         curves['truth'] = np.full(len(s.t), found.true)
     middle, width = s.mass[-1], 4 * (s.upper[-1] - s.mass[-1])
     drawn = [smoothed_panel('Payload', 'kg', s.t, curves, {'filter': (online.lower, online.upper),
                                                   'smoother': (s.lower, s.upper)}, (middle - width, middle + width))]
-    names = found.estimate.last.state.names
+    names = found.filtered.last.state.names
     for k, owner in enumerate(found.machine.coordinates):
         unit, scale = unit_and_scale(found.machine.description, f'velocity/{owner}')
         filtered = online.mean[:, names.index(f'velocity/{owner}')]
@@ -203,9 +241,9 @@ def panels(found: SmoothedBag) -> list[Panel]:
     return drawn
 
 
-def write_columns(found: SmoothedBag, path: Path) -> None:
+def write_columns(found: SmoothedMachine, path: Path) -> None:
     """Stamp, values and standard deviations of every instant as CSV, SI."""
-    s, names, columns = found.smoothed, ['stamp_ns'], [found.estimate.track.stamp_ns]
+    s, names, columns = found.smoothed, ['stamp_ns'], [found.filtered.track.stamp_ns]
     for kind in (*KINDS, 'unknown_force'):
         own = owners(found.machine, kind)
         names += [f'{kind}/{owner}' for owner in own] + [f'{kind}/{owner} stddev' for owner in own]

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What remains of the Outputs of a log: columns of numbers, not the mean and covariance of each step."""
+"""What remains of a log: of its Outputs columns of numbers, not the mean and covariance of each step."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from ..bags.series import TruthSeries
+from ..errors import MbseError
+from ..machine import Machine
 from ..monitor.clocks import Elapsed, elapsed_at
 from ..monitor.faults import Fault
+from ..payload.mass import Cause
+from ..report.result import Result
+from ..simulation.truth import KINDS
 from ..streams.pipeline import Output
 from ..streams.records import PayloadStatus
+from .log_loads import WeighedLoad
 from .log_samples import Growing
 
+LONGEST_HOLE_NS = 100_000_000
+COLUMNS = (*KINDS, 'payload')
 CHUNK = 256             # outputs that wait to become rows
 FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits
 SHOWN = 3       # reasons, the longest first
@@ -239,3 +248,72 @@ def _reason(track: Track, status: PayloadStatus) -> tuple[str, Fault]:
     codes, first, counts = np.unique(track.reason[rows], return_index=True, return_counts=True)
     best = np.lexsort((first, -counts))[0]
     return track.reasons[codes[best]], Fault(int(track.faults[rows[first[best]]]))
+
+
+@dataclass(frozen=True, repr=False)
+class KeptEstimate(Result):
+    """What was kept of a log of a machine: ``track``, with innovations; ``recorded``: the truth that the bag has;
+    ``warnings``: what was odd; ``seconds`` that reading and estimating took; ``counted``: loads as ``weigh_bags`` has
+    them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the end uncertain, kg, the largest
+    first; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be trusted;
+    ``facts``: of what log by what tuning, for the report; ``times`` (k,): those of arrays, of a bag None."""
+
+    machine: Machine
+    track: Track
+    recorded: TruthSeries | None
+    warnings: tuple[str, ...] = field()     # without a default, although the base has one
+    seconds: float
+    counted: tuple[WeighedLoad, ...]
+    budget: tuple[Cause, ...]
+    doubts: tuple[str, ...] = ()
+    uncounted: str = ''
+    facts: Mapping[str, str] = field(default_factory=dict)
+    times: np.ndarray | None = None
+
+    @property
+    def t(self) -> np.ndarray:
+        """Times (k,), s: of the arrays, of a bag from its start."""
+        return self.track.elapsed if self.times is None else self.times
+
+    @property
+    def last(self) -> Output:
+        """The last segment, whole."""
+        return self.track.last
+
+    @property
+    def states(self) -> States:
+        """State, innovations and mass at the stamps; raises MbseError where they were not kept."""
+        if self.track.states is None:
+            raise MbseError('the states of the log were not kept')
+        return self.track.states
+
+    @cached_property
+    def stddev(self) -> np.ndarray:
+        """Standard deviations (k, l) of the state."""
+        return np.sqrt(self.states.variance)
+
+    @property
+    def log_seconds(self) -> float:
+        """What the log covers, s: the sum of its segments, without pauses and steps of its clock."""
+        return int(self.track.length_ns.sum()) * 1e-9
+
+
+def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:
+    """Truth at stamps (n,), ns: linear between those recorded, NaN outside them and in holes of more than 0.1 s.
+
+    None where there is none, or it is of a machine with other independent coordinates or volumes.
+    """
+    if truth is None or (truth.cylinders, truth.volumes) != (machine.coordinates, machine.volumes):
+        return None
+    known, rows = np.unique(truth.stamp_ns, return_index=True)
+    after = np.clip(np.searchsorted(known, stamps_ns), min(1, len(known) - 1), len(known) - 1)
+    hole = (known[after] - known[np.maximum(after - 1, 0)] > LONGEST_HOLE_NS) & (known[after] != stamps_ns)
+    t, wanted = (known - known[0]) * 1e-9, np.where(hole, np.nan, (stamps_ns - known[0]) * 1e-9)
+
+    def at(column: np.ndarray) -> np.ndarray:
+        flat = column[rows].reshape(len(known), -1).T
+        values = np.array([np.interp(wanted, t, row, left=np.nan, right=np.nan) for row in flat])
+        return values.T.reshape(len(stamps_ns), *column.shape[1:])
+
+    columns = {name: at(getattr(truth, name)) for name in COLUMNS}
+    return TruthSeries(stamps_ns, truth.cylinders, volumes=truth.volumes, **columns)

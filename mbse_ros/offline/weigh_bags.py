@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,18 @@ from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
 from ..monitor.clocks import set_back
-from ..scale.book import FIRST, Book
+from ..scale.book import Book
 from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
 from ..scale.scale_file import BARE, Overload, ScaleFile, ScaleSettings
 from ..scale.stage import ScaleStage
-from ..scale.table import total_text, undone_loads
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .bag import frame_of
 from .checks.findings import machine_findings
-from .checks.log_verdict import log_verdict, stage_lines
-from .checks.no_segment import nothing
+from .checks.log_verdict import log_verdict, nothing, stage_lines
+from .loads import Loads
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
@@ -39,53 +37,9 @@ LONG = 0.25         # share of a bag in which a mass is held so, from which it i
 PART = 4_000_000    # samples of a bag that are judged at once: what they take of the memory is bounded
 
 
-@dataclass(frozen=True)
-class WeighedBags:
-    """What the scale found on a ``machine``, or what was recorded: ``loads``, those that do not count too, the ``book``
-    of all, its ``records``, ``overloads`` in words, what was odd, how long the bags are, s, and whether records are
-    ``damaged``, which are in none of these; ``held``: s for which no mass was known, by kind of fault."""
-
-    machine: str
-    loads: tuple[WeighedLoad, ...]
-    book: Book
-    records: tuple[Record, ...]
-    overloads: tuple[str, ...]
-    warnings: tuple[str, ...]
-    seconds: float
-    damaged: bool = False
-    held: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def counted(self) -> list[WeighedLoad]:
-        """The loads that count, in their order; the first is load 1."""
-        undone = undone_loads(self.records)
-        return [load for load in self.loads if load.record.counts and load.record.number not in undone]
-
-    @property
-    def named_trucks(self) -> bool:
-        """Whether any truck was named; else all loads are of the first."""
-        return list(self.book.trucks) not in ([], [FIRST])
-
-    def to_json(self) -> dict[str, Any]:
-        """Loads and totals, kg, s."""
-        undone = undone_loads(self.records)
-        totals = {('count' if key == 'loads' else key): value for key, value in self.book.all.values.items()}
-        return {'loads': [load.values(load.record.number in undone) for load in self.loads], **totals,
-                'trucks': {name: tally.values for name, tally in self.book.trucks.items()},
-                'overloads': list(self.overloads), 'held_s': dict(self.held)}
-
-    def summary(self) -> list[str]:
-        """Totals by truck and of all, and why loads are not trusted."""
-        lines = [f'{name}: {total_text(tally)}'
-                 for name, tally in (self.book.trucks.items() if len(self.book.trucks) > 1 else ())]
-        lines.append(f'in {self.seconds:.1f} s: {total_text(self.book.all)}')
-        reasons = dict.fromkeys(load.record.data.get('why', '') for load in self.loads)
-        return [*lines, *(f'not trusted: {why}' for why in reasons if why)]
-
-
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
                attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
-               sources: SourceMap | None = None, every: float = 0.0) -> WeighedBags:
+               sources: SourceMap | None = None, every: float = 0.0) -> Loads:
     """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
     hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag;
     ``every``: as of ``estimate_bag``.
@@ -102,7 +56,7 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
     return run.weighed()
 
 
-def recorded_loads(path: str | Path) -> WeighedBags:
+def recorded_loads(path: str | Path) -> Loads:
     """The same of the records of a live scale that are whole, times from the start of the first load; raises
     RecordsError."""
     file, book = read_records(path), Book()
@@ -121,7 +75,7 @@ def recorded_loads(path: str | Path) -> WeighedBags:
     missed = tuple(missed_line(record) for record in records
                    if record.kind == MISSED and confirmed_record(record, 0).key not in counted)
     warnings = (*(f'{path}: {line}' for line in file.lines), *missed)
-    return WeighedBags(file.machine, found, book, records, (), warnings, seconds, bool(file.damages) or file.empty)
+    return Loads(file.machine, found, book, records, (), warnings, seconds, bool(file.damages) or file.empty)
 
 
 class _Run:
@@ -201,13 +155,13 @@ class _Run:
         if truck:
             self.log.note(self.log.stage.new_truck(truck))
 
-    def weighed(self) -> WeighedBags:
+    def weighed(self) -> Loads:
         """All that was found; a load of a time whose samples are wrong is not trusted, whatever its masses said."""
         loads, records = self.log.doubted(self._why)
         book = Book()
         for record in records:
             book.apply(record)
-        return WeighedBags(self.machine.name, loads, book, records, tuple(self.overloads), tuple(self.warnings),
+        return Loads(self.machine.name, loads, book, records, tuple(self.overloads), tuple(self.warnings),
                            self.seconds, held=dict(self.held))
 
     def _why(self, load: Record) -> list[str]:

@@ -10,8 +10,21 @@ from typing import TypeGuard
 
 import numpy as np
 
-from .chart import COLORS, HELD_COLORS, Band, Chart, Curve, Panel, Strip
-from .data import Innovation, Nis, PayloadTrack, Run, Series, Signal
+from .data import (
+    COLORS,
+    HELD_COLORS,
+    Band,
+    Chart,
+    Curve,
+    Innovation,
+    Nis,
+    Panel,
+    PayloadTrack,
+    Run,
+    Series,
+    Signal,
+    Strip,
+)
 from .series import Z95, envelope, equal_runs, resample, root_mean_square, share_inside
 from .text import number, percent, slug
 

@@ -12,20 +12,24 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .linkage import Linkage, extent, flat, floor, project
-from .linkage_symbols import (
+from .linkage import (
     ACTUATOR,
     SPRING,
+    Linkage,
     center_mark,
     draw_element,
     draw_joint,
     draw_part,
     draw_support,
     draw_triad,
+    extent,
+    flat,
+    floor,
     gravity_arrow,
     part_color,
+    project,
 )
-from .png import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
+from .plots import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 
 _WIDTH, _DPI = 9.0, 120
 _GIF_WIDTH, _GIF_DPI, _GIF_RATE, _GIF_FRAMES = 5.5, 72, 15, 75    # inches, dots/inch, frames/s, frames

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import MbseError, MissingModuleError
-from .chart import COLORS, PALETTE, Chart, Panel
 from .charts import charts_of
-from .data import Animation, PayloadTrack, Run
-from .scene import kind_of
+from .data import COLORS, PALETTE, Animation, Chart, Panel, PayloadTrack, Run, kind_of
 from .series import equal_runs
 from .text import slug
 

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from ..errors import SettingError
-from ..report.chart import PALETTE, Curve, Panel
+from ..report.data import PALETTE, Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars, write_plots
 from ..report.sections import print_table, wide_console

@@ -129,10 +129,10 @@ def test_a_run_that_is_no_log_has_words_too(linkage, tmp_path):
 
 def test_a_number_that_is_kept_is_a_column(lift, monkeypatch, tmp_path):
     """One line of a table: JSON, series, units, tables and the report have it."""
-    assert mbse.estimate(lift[1]).estimate.states.columns == {}
+    assert mbse.estimate(lift[1]).states.columns == {}
     monkeypatch.setitem(NUMBERS, 'samples', KeptNumber('1', lambda output: output.payload.samples))
     found = mbse.estimate(lift[1])
-    assert found['samples'][-1] == found.estimate.last.payload.samples > 0 and found.units['samples'] == '1'
+    assert found['samples'][-1] == found.last.payload.samples > 0 and found.units['samples'] == '1'
     np.testing.assert_array_equal(found.to_json(True)['state']['samples'], found['samples'])
     (signal,) = (signal for signal in found.run.signals if signal.name == 'samples')
     np.testing.assert_array_equal(signal.estimated.value, found['samples'])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mbse_ros as mbse
-from mbse_ros.api.own_filter import Equations
+from mbse_ros.api.observer import Equations
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
 from mbse_ros.estimators.filters.defaults import default_noises, default_stddev
 from mbse_ros.estimators.filters.filters import FILTERS

@@ -23,9 +23,8 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import consider_jacobian
 from mbse_ros.machine.machine import Machine
 from mbse_ros.offline.bag import estimate_bag
-from mbse_ros.offline.calibration import calibrate_machine
-from mbse_ros.offline.calibration.calibrate_machine import calibrated
-from mbse_ros.offline.calibration.calibration_bags import Recording
+from mbse_ros.offline.calibration import calibration_bags
+from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
 
 TWO = '''
 calibration:
@@ -261,10 +260,10 @@ def test_what_cannot_be_written_is_said_before_the_work(tmp_path, monkeypatch):
     def refuse(*given):
         raise DescriptionError('x.yaml', 'bodies.boom.mass', None, 'another form')
     with monkeypatch.context() as patch:
-        patch.setattr(calibrate_machine, 'check_written', refuse)
-        patch.setattr(calibrate_machine, 'fit', None)
+        patch.setattr(calibration_bags, 'check_written', refuse)
+        patch.setattr(calibration_bags, 'fit', None)
         assert 'expected another form' in refused('calibrate', bag, '--payload', 'one=50', '-o', tmp_path / 'x.yaml')
-    monkeypatch.setattr(calibrate_machine, 'calibrated_text', refuse)
+    monkeypatch.setattr(calibration_bags, 'calibrated_text', refuse)
     done = mbse('calibrate', bag, '--payload', 'one=50', '-o', tmp_path / 'x.yaml', '--json', tmp_path / 'x.json')
     assert done.status == 1 and 'expected another form' in done.err and not (tmp_path / 'x.yaml').exists()
     assert json.loads((tmp_path / 'x.json').read_text())['parameters'] and 'bodies.boom.mass' in done.out

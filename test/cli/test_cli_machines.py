@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from cli_support import mbse, refused
 
+from mbse_ros.api.check import model_warnings, reach_warnings
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.description.coordinate_units import unit_and_scale
 from mbse_ros.description.load import known_machines, load_mechanism
-from mbse_ros.doctor.described import reach_warnings, warnings
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.reach import reach_of
@@ -23,7 +23,7 @@ from mbse_ros.offline.checks.findings import stroke_lines
 from mbse_ros.offline.estimate_report import report_run
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.report.charts import charts_of
-from mbse_ros.report.scene import FROM_AXIS, scene_of
+from mbse_ros.report.crane import FROM_AXIS, scene_of
 from mbse_ros.report.writer import page, time_span
 
 
@@ -215,4 +215,4 @@ def test_a_linkage_on_its_other_branch_is_found(tmp_path):
 @pytest.mark.parametrize('name', list(known_machines()))
 def test_no_shipped_machine_moves_beyond_its_limits(name):
     machine = load_machine(name)
-    assert not list(reach_warnings(machine, reach_of(machine))) and not list(warnings(machine.model))
+    assert not list(reach_warnings(machine, reach_of(machine))) and not list(model_warnings(machine.model))

@@ -76,8 +76,8 @@ def test_a_crane_at_rest_has_no_mass(tmp_path: Path) -> None:
 def test_a_mass_that_the_filter_contradicts_is_not_trusted(bag: Path) -> None:
     """One load for the whole log is what the smoother takes: masses of the filter beside its interval, none at all, a
     log that is doubted, and numbers far from the file speak against its mass."""
-    found = mbse_api.smooth(bag, 'patu655_lift').found
-    s, states = found.smoothed, found.estimate.states
+    found = mbse_api.smooth(bag, 'patu655_lift')
+    s, states = found.smoothed, found.filtered.states
     assert not found.doubts and 'trusted' not in found.to_json()['payload']
 
     def doubted(**changes) -> str:
@@ -87,7 +87,7 @@ def test_a_mass_that_the_filter_contradicts_is_not_trusted(bag: Path) -> None:
         assert lines[1] == f'not trusted: {other.doubts[0]}' and other.to_json()['payload']['doubts'] == [*other.doubts]
         return other.doubts[0]
 
-    weighed = np.array([word == 'updating' for word in found.estimate.track.status_words])
+    weighed = np.array([word == 'updating' for word in found.filtered.track.status_words])
     away = states.upper[weighed].max() - s.lower[-1] + 1.0
     assert 'the load changes in this log' in doubted(smoothed=replace(s, mass=s.mass + away))
     low, high = np.quantile(states.upper[weighed], [0.05, 0.15])       # beyond the one interval, within the other share
@@ -102,6 +102,6 @@ def test_a_mass_that_the_filter_contradicts_is_not_trusted(bag: Path) -> None:
     moved[place] = 1.0 + 4.9 * stated
     assert not replace(found, smoothed=replace(s, parameters=moved)).doubts
 
-    assert doubted(estimate=replace(found.estimate, doubts=('pressures in bar',))) == 'pressures in bar'
-    held = replace(found.estimate.track, status=np.full_like(found.estimate.track.status, PayloadStatus.NO_DATA))
-    assert 'trusts no mass' in doubted(estimate=replace(found.estimate, track=held))
+    assert doubted(filtered=replace(found.filtered, doubts=('pressures in bar',))) == 'pressures in bar'
+    held = replace(found.filtered.track, status=np.full_like(found.filtered.track.status, PayloadStatus.NO_DATA))
+    assert 'trusts no mass' in doubted(filtered=replace(found.filtered, track=held))

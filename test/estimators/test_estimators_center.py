@@ -18,7 +18,7 @@ from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
-from mbse_ros.offline.estimate import Estimate
+from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -100,7 +100,7 @@ def test_the_answer_names_the_centre_of_a_load() -> None:
     for payload, named in ((output.payload, True), (replace(output.payload, lower=-1.0), False)):
         answer = SimpleNamespace(machine=it, last=replace(output, payload=payload), budget=(), loads=(),
                                  seconds=1.0, log_seconds=3.0, doubts=(), uncounted='')
-        lines = [line for line in Estimate.summary(answer)
+        lines = [line for line in MachineEstimate.summary(answer)
                  if line.startswith('its centre in the frame of extension: x 2')]
         assert len(lines) == named and all(' mm (1 sigma ' in line and ', z ' in line for line in lines)
 

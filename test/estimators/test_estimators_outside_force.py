@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from core_support import feed
 
-from mbse_ros.cli.simulate import simulate_bag
+from mbse_ros.api.simulate import simulate_bag
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
@@ -165,4 +165,4 @@ def test_a_small_force_at_the_teeth_is_a_contact_and_no_load(valve: str) -> None
 def test_soil_where_there_is_none(tmp_path: Path) -> None:
     for name, cycle, soil in (('zx200', 'random', 5e3), ('patu655_lift', 'random', 5e3), ('zx200', 'dig', -1.0)):
         with pytest.raises(SettingError, match='soil'):
-            simulate_bag(load_machine(name).description, tmp_path / 'bag', cycle=cycle, soil=soil)
+            simulate_bag(load_machine(name), tmp_path / 'bag', cycle=cycle, soil=soil)

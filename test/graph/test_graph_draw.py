@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cli_support import mbse, refused
 
-from mbse_ros.cli.graph import TITLES
+from mbse_ros.api.mechanism_graph import TITLES
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.graph import FactorGraph, draw_graph, forward_graph, inverse_graph
 from mbse_ros.graph.factors.dynamics_factors import equality

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long logs: the same results in threads and processes as in one, nothing kept, errors and early ends leave nothing."""
+"""Long logs: the same results in threads as in one, nothing kept, errors and early ends leave nothing."""
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,9 +15,7 @@ from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import SampleError
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.offline import long_log
-from mbse_ros.offline.ahead import ahead
-from mbse_ros.offline.long_log import LongLog
+from mbse_ros.offline.long_log import LongLog, ahead
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Pipeline
@@ -76,25 +73,12 @@ def check_as_in_one_thread(log: LongLog, pipeline: Pipeline, bag: Path) -> int:
 def test_the_same_as_in_one_thread(machine: Machine, bag: Path, segment: float) -> None:
     log = LongLog(SampleReader(bag, machine.channels, machine.commands), machine, {}, segment=segment)
     check_as_in_one_thread(log, Pipeline(machine, segment=segment), bag)
-    assert log.dropped.counts() == {'pressure/lift_rod': 1} and log.processes == 0
+    assert log.dropped.counts() == {'pressure/lift_rod': 1}
 
 
-@pytest.mark.parametrize('processes', [1, 2])
-def test_the_same_in_processes(machine: Machine, laps: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_log, 'SHORT', 1000)
-    log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}, processes=processes)
-    assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5
-    assert log.processes == processes and not multiprocessing.active_children()
-
-
-def test_threads_where_there_can_be_no_processes(laps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a kind of machine that only this process knows."""
-    class Own(Machine):
-        pass
-    monkeypatch.setattr(long_log, 'SHORT', 1000)
-    machine = load_machine('patu655_lift', make=Own)
+def test_logs_with_pauses(machine: Machine, laps: Path) -> None:
     log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {})
-    assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5 and log.processes == 0
+    assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5
 
 
 def test_many_samples_at_once_are_interpolated_as_one_by_one() -> None:
@@ -126,17 +110,13 @@ def test_many_samples_at_once_are_interpolated_as_one_by_one() -> None:
         assert (many.dropped, many.waiting_for, many.clocks.words) == (one.dropped, one.waiting_for, one.clocks.words)
 
 
-@pytest.mark.parametrize('short', [1000, 10 ** 9], ids=['processes', 'threads'])
-def test_errors_come_through_and_an_early_end_ends_all(machine: Machine, laps: Path, short: int,
+def test_errors_come_through_and_an_early_end_ends_all(machine: Machine, laps: Path,
                                                        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_log, 'SHORT', short)
     before, interval = threading.active_count(), sys.getswitchinterval()
     outputs = iter(LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}, segment=0.0))
     next(outputs)
-    assert bool(multiprocessing.active_children()) == (short == 1000)
     outputs.close()
     assert threading.active_count() == before and sys.getswitchinterval() == interval
-    assert not multiprocessing.active_children()
 
     def broken(reader: SampleReader) -> Iterator:
         yield from real(reader)
@@ -145,7 +125,7 @@ def test_errors_come_through_and_an_early_end_ends_all(machine: Machine, laps: P
     monkeypatch.setattr(SampleReader, 'blocks', broken)
     with pytest.raises(OSError, match='the disk is gone'):
         found.extend(LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}))
-    assert len(found) > 50 and threading.active_count() == before and not multiprocessing.active_children()
+    assert len(found) > 50 and threading.active_count() == before
 
 
 class OneByOne:

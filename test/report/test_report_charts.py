@@ -10,13 +10,23 @@ import pytest
 from report_demo import STATUS_NAMES, demo_run
 
 from mbse_ros.errors import MbseError
-from mbse_ros.report.chart import Chart, Curve, Panel
 from mbse_ros.report.charts import charts_of
-from mbse_ros.report.data import Animation, Innovation, Nis, PayloadTrack, ReportError, Run, Series, Signal
-from mbse_ros.report.plotly_json import figure
-from mbse_ros.report.scene import scene_of
+from mbse_ros.report.crane import scene_of
+from mbse_ros.report.data import (
+    Animation,
+    Chart,
+    Curve,
+    Innovation,
+    Nis,
+    Panel,
+    PayloadTrack,
+    ReportError,
+    Run,
+    Series,
+    Signal,
+)
 from mbse_ros.report.text import mass_answer, number, slug
-from mbse_ros.report.writer import time_span
+from mbse_ros.report.writer import figure, time_span
 
 
 @pytest.fixture(scope='module')

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mbse_ros.report.chart import Curve, Panel
-from mbse_ros.report.data import ReportError
+from mbse_ros.report.data import Curve, Panel, ReportError
 from mbse_ros.report.linkage import JOINTS, Link, Linkage, Part, extent, flat, floor, project, round_length
 from mbse_ros.report.linkage_drawing import Labels, _canvas, write_animation, write_linkage
 from mbse_ros.report.plots import Bars, write_bars, write_plots

@@ -14,7 +14,7 @@ from report_demo import demo_run
 
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.data import Animation, Run, Series, Signal, Table
-from mbse_ros.report.png import write_png
+from mbse_ros.report.plots import write_png
 from mbse_ros.report.writer import page, time_span, write_report
 
 CHARTS = ['payload', 'motion', 'pressures', 'errors', 'innovations', 'nis']

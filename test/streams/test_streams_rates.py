@@ -22,7 +22,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.monitor.clocks import Gaps
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.monitor.rates import Lately, too_slow
-from mbse_ros.offline.checks.no_segment import no_segment
+from mbse_ros.offline.checks.log_verdict import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
 from mbse_ros.payload.mass import Mass

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cli_support import mbse, recorded, refused
 
-from mbse_ros.api import variations
+from mbse_ros.api import simulate_batch
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.calibration.calibration_bags import recorded as read_bags
 from mbse_ros.studies.many import add_workers, many
@@ -45,7 +45,7 @@ def test_a_cluster_makes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Runs of a mechanism in parts, bit for bit; with the same draws."""
     distributed = pytest.importorskip('distributed', reason='dask.distributed is not installed')
     words = ['four_bar', '--runs', 5, '--vary', 'theta=2 deg', '--vary', 'crank=1%', '--duration', 0.05, '--states']
-    monkeypatch.setattr(variations, 'PART', 2)
+    monkeypatch.setattr(simulate_batch, 'PART', 2)
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
                                   dashboard_address=None) as cluster:
         address = cluster.scheduler_address

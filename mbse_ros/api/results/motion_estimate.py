@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...dynamics.model import Model
-from .result import Result
-from .series import ResultSeries, rate_unit, with_entries
+from ...report.result import Result, ResultSeries, rate_unit, with_entries
 
 if TYPE_CHECKING:
     from ...offline.linkage import LinkageLog
@@ -72,9 +71,12 @@ class MotionEstimate(Result):
     warnings: tuple[str, ...] = ()
     log: LinkageLog | SmoothedLog | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def _kept(self) -> LinkageLog | SmoothedLog | None:
-        return self.log
+    def summary(self) -> list[str]:
+        """What the command line prints of it, a line each."""
+        return super().summary() if self.log is None else self.log.summary()
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        return super()._values(full) if self.log is None else self.log.to_json(full)
 
     def report(self, folder: str | Path) -> Path:
         """Of ``smooth`` its plot and table, else those of any result; gives the folder. Raises OSError."""

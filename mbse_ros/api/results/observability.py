@@ -14,11 +14,9 @@ from ...estimators.observability.information import BLIND
 from ...estimators.observability.mass_accuracy import MassAccuracy
 from ...estimators.observability.payload_observability import PayloadObservability
 from ...machine import Machine
-from ...report.chart import Curve, Panel
-from ...report.data import Table
+from ...report.data import Curve, Panel, Table
+from ...report.result import Result, ResultSeries, figure_of
 from ...report.text import number
-from .result import Result, figure_of
-from .series import ResultSeries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

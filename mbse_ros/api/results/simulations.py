@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of ``simulate``."""
+"""Results of ``simulate``: of a mechanism its motion, energies and constraint violation as table, JSON and pictures."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...description.coordinate_units import columns_of, input_unit, unit_of
 from ...dynamics.model import Model
-from ...machine import Machine
+from ...report.data import Curve, Panel
+from ...report.result import Result, ResultSeries
+from ...simulation.truth import MachineTruth
 from ..samples import Samples
 from .motion_estimate import motion_series
-from .result import Result
-from .series import ResultSeries, entry_unit
 
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion
     from ...simulation.crane import SensorFrame
 
-KINDS = ('position', 'velocity', 'acceleration', 'pressure')
+LOST = 0.01                 # of the largest kinetic energy: a balance off by more was lost at a singular position
+WATCHED = 200_000           # states among which singular positions are looked for
+INSTANTS = 8                # of them that are named
+WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
+_FRAMES = 75                # of the animation
+_CURVES = 8                 # coordinates in the plot
+_PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
 
 
 @dataclass(frozen=True, repr=False)
 class MotionSimulation(Result):
     """Motion of a mechanism, SI: ``motion`` has all of it (energies, multipliers, violations); ``samples``: what the
-    sensors gave, None where none were asked for.
+    sensors gave, None where none were asked for; ``asked``: by what it was simulated; ``seconds`` that it took.
 
     ``t`` (k,), ``names`` (n,) of the coordinates, ``q``, ``qd``, ``qdd`` (k, n).
     """
@@ -34,6 +44,8 @@ class MotionSimulation(Result):
     model: Model
     motion: Motion
     samples: Samples | None
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = math.nan
 
     @property
     def t(self) -> np.ndarray:
@@ -68,39 +80,78 @@ class MotionSimulation(Result):
         """Independent coordinates with both rates, and the energies."""
         return [*self._motion(self.model.independent), *self._energies()]
 
+    @cached_property
+    def singular_times(self) -> list[float]:
+        """Instants, s, at which it goes through singular positions, looked for in up to ``WATCHED`` states."""
+        from ...dynamics.singular import passes  # here, because it takes its time to import
+        return passes(self.model, self.t, self.q) if len(self.t) <= WATCHED else list(self.motion.singular_times)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the balance of the energy was lost at a singular position."""
+        motion = self.motion
+        return bool(self.singular_times) and bool(np.max(np.abs(motion.balance)) > LOST * np.max(motion.kinetic))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the motion, and singular positions on the way."""
+        instants = self.singular_times
+        if self.motion.failure is not None or not instants:
+            return tuple(self.motion.warnings)
+        listed = ', '.join(f'{t:.6g}' for t in instants[:INSTANTS]) + ', ...' * (len(instants) > INSTANTS)
+        return *self.motion.warnings, (f'the motion passes singular positions at t = {listed} s: there a loop could go '
+                                       'on in another way, and only its inertia decides')
+
+    def summary(self) -> list[str]:
+        """How long it is, and how well energy and constraints are kept."""
+        motion = self.motion
+        scheme = f' by {self.asked["scheme"]}' if self.asked else ''
+        return [f'{len(self.t)} states over {self.t[-1] - self.t[0]:g} s{scheme}, energy balance within '
+                f'{np.max(np.abs(motion.balance)):.3g} J, constraints within '
+                f'{np.max(motion.violation, initial=0.0):.3g}']
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        """The end, the balance of the energy, and what happened on the way, SI."""
+        model, motion = self.model, self.motion
+        end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
+                      'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
+        state = {'t': self.t, 'state': {item.name: item.values for item in self.series()}} if full else {}
+        return {
+            **of_mechanism(model, self.asked), 'reached_s': motion.t[-1], 'states': len(motion.t),
+            'evaluations': motion.evaluations, 'seconds': self.seconds, 'degrees_of_freedom': model.degrees_of_freedom,
+            'independent': [{'since_s': t, 'names': names} for t, names in motion.choices],
+            'end': end,
+            'energy': {'start_J': motion.energy[0], 'end_J': motion.energy[-1],
+                       'work_J': motion.work[-1], 'largest_error_J': np.max(np.abs(motion.balance))},
+            'violation': {'position': np.max(motion.violation, initial=0.0),
+                          'velocity': np.max(motion.violation_rate, initial=0.0)},
+            'singular_times_s': self.singular_times, 'warnings': motion.warnings,
+            'failure': None if motion.failure is None else str(motion.failure), **state}
+
+    def report(self, folder: str | Path, pictures: bool | None = None) -> Path:
+        """Write ``motion.csv``, ``summary.json`` and, default of more than ``WORTH`` states, plots and the animation
+        into a folder; gives it. Raises OSError."""
+        from ...report.files import write_json, write_table  # here, as it takes its time to import
+        place, model, motion = Path(folder), self.model, self.motion
+        place.mkdir(parents=True, exist_ok=True)
+        columns = ['t [s]', *columns_of(model.description, model.names, '', '_dot', '_ddot'),
+                   *(f'input {name} [{input_unit(model.description, name).partition(" or ")[0].replace(" ", "*")}]'
+                     for name in model.inputs),
+                   'kinetic [J]', 'potential [J]', 'power [W]', 'work [J]', 'violation [SI]']
+        write_table(place / 'motion.csv', columns, [
+            motion.t, *motion.q.T, *motion.qd.T, *motion.qdd.T, *motion.inputs.T, motion.kinetic, motion.potential,
+            motion.power, motion.work, motion.violation])
+        write_json(place / 'summary.json', self.to_json())
+        if pictures if pictures is not None else len(motion.t) > WORTH:
+            write_pictures(model, motion, place)
+        return place
+
     def _motion(self, names: Sequence[str] = ()) -> list[ResultSeries]:
         return motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd}, names)
 
     def _energies(self) -> list[ResultSeries]:
         return [ResultSeries(name, 'J', getattr(self.motion, name), panel='energy')
                 for name in ('kinetic', 'potential')]
-
-
-@dataclass(frozen=True, repr=False)
-class MachineTruth(Result):
-    """True state of a simulated machine at times ``t`` (k,), s, SI.
-
-    ``position``, ``velocity``, ``acceleration`` (k, g) of ``machine.coordinates``, ``pressure`` (k, volumes),
-    ``payload`` (k,), kg.
-    """
-
-    t: np.ndarray
-    machine: Machine
-    position: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    pressure: np.ndarray
-    payload: np.ndarray
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(item.name for item in self.series())
-
-    def series(self) -> list[ResultSeries]:
-        """The mass, then positions, velocities, accelerations and pressures in one panel, under the names of the
-        estimates."""
-        return [ResultSeries('mass', 'kg', self.payload), *entry_series(self.machine, self)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,11 +165,49 @@ class MachineSimulation(MachineTruth):
     samples: Samples
 
 
-def entry_series(machine: Machine, of: object, stddev: Mapping[str, np.ndarray] | None = None) -> list[ResultSeries]:
-    """The arrays (k, g or volumes) of an object, those of KINDS, with their deviations by kind, under the names of the
-    observer's state; pressures in one panel."""
-    return [ResultSeries(f'{kind}/{name}', entry_unit(machine, f'{kind}/{name}'), getattr(of, kind)[:, k],
-                         None if stddev is None else stddev[kind][:, k],
-                         panel='pressures' if kind == 'pressure' else '')
-            for kind in KINDS
-            for k, name in enumerate(machine.volumes if kind == 'pressure' else machine.coordinates)]
+def of_mechanism(model: Model, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was simulated, and how, for JSON."""
+    d = model.description
+    return {'mechanism': d.name, 'file': d.file, 'coordinates': model.coordinate_type, **asked}
+
+
+def write_pictures(model: Model, motion: Motion, output: Path) -> None:
+    """Plots of coordinates, energy and constraints, and the animation."""
+    from ...report.linkage_drawing import write_animation  # here: slow to import
+    from ...report.plots import write_plots
+    from .mechanism_picture import Picture
+    write_plots(_coordinates(model, motion), output / 'coordinates.png')
+    t = motion.t
+    energies = Panel('Energy', 'J', [
+        Curve('kinetic', t, motion.kinetic), Curve('potential', t, motion.potential), Curve('sum', t, motion.energy),
+        Curve('work of loads, drivers, dampers', t, motion.work, kind='dashes')])
+    balance = Panel('Energy balance: sum, less its start and the work', 'J', [Curve('', t, motion.balance)],
+                    note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
+    write_plots([energies, balance], output / 'energy.png')
+    rates = [Curve('positions', *_worst(t, motion.violation)), Curve('velocities', *_worst(t, motion.violation_rate))]
+    write_plots([Panel('Constraint violation', 'largest of all rows, SI', rates, y_scale='log')],
+                output / 'constraints.png')
+    frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], _FRAMES)).clip(0, len(t) - 1))
+    picture = Picture(model)
+    write_animation([picture.at(motion.q[k]) for k in frames], t[frames], output / 'animation.gif')
+
+
+def _worst(t: np.ndarray, violation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest value in each of up to 400 stretches of time; zeros are shown at the rounding error."""
+    starts = np.unique(np.linspace(0, len(t), min(400, len(t)), endpoint=False).astype(int))
+    return t[starts], np.maximum(np.maximum.reduceat(violation, starts), 1e-17)
+
+
+def _coordinates(model: Model, motion: Motion) -> list[Panel]:
+    """Positions and velocities of the named and independent coordinates, else of the first ones; by unit."""
+    chosen = [*model.description.coordinates, *model.independent]
+    names = list(dict.fromkeys(name for name in chosen if name in motion.names)) or list(motion.names)
+    plots = []
+    for unit, words in _PANELS.items():
+        group = [name for name in names if unit_of(model.description, name) == unit][:_CURVES]
+        if group:
+            plots += [Panel(f'Coordinates: {words}', unit or '1',
+                            [Curve(name, motion.t, motion.of(name)) for name in group]),
+                      Panel(f'Their velocities: {words}', f'{unit or 1}/s',
+                            [Curve(name, motion.t, motion.of(name, 1)) for name in group])]
+    return plots

@@ -17,20 +17,19 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ...api.check import model_warnings
 from ...api.results.mechanism_picture import Picture
-from ...api.results.motion_files import write_motion, write_pictures
+from ...api.simulate import simulate_motion
 from ...bags.bag import decode, open_bag
 from ...bags.messages import stamp_of
 from ...bags.series import RecordSeries, read_payload
 from ...bags.table import import_table
 from ...bags.topics import PAYLOAD
-from ...doctor.described import warnings
 from ...dynamics.model import load_model
-from ...dynamics.motion import simulate
 from ...errors import MbseError
 from ...machine import load_machine
 from ...offline.bag import estimate_bag, parse_tuning
-from ...offline.estimate import Estimate
+from ...offline.estimate import MachineEstimate
 from ...offline.estimate_report import report_run
 from ...report.linkage_drawing import write_linkage
 from ...report.sections import print_table
@@ -79,7 +78,7 @@ class Agreement:
                 f'{self.only_online} only online, {self.only_offline} only offline')
 
 
-def agreement(online: RecordSeries, estimate: Estimate) -> Agreement:
+def agreement(online: RecordSeries, estimate: MachineEstimate) -> Agreement:
     """Compare all payload messages; a mass that is not known yet equals another that is not."""
     ours = dict(zip(estimate.track.stamp_ns.tolist(), estimate.states.mass.tolist()))
     theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))
@@ -167,7 +166,7 @@ def run_graph(console: Console, arguments: MachineArguments, folder: Path) -> Cp
     return meter
 
 
-def show(console: Console, payload: float, online: RecordSeries, estimate: Estimate, verdict: Agreement,
+def show(console: Console, payload: float, online: RecordSeries, estimate: MachineEstimate, verdict: Agreement,
          cpu: CpuMeter, latency_ms: tuple[float, float]) -> None:
     """The table of the demo."""
     last = estimate.last.payload
@@ -201,12 +200,12 @@ def run_mechanism_demo(console: Console, folder: Path) -> None:
     model = load_model(MECHANISM)
     folder.mkdir(parents=True, exist_ok=True)
     write_linkage(Picture(model).at(model.start.q), folder / 'linkage.png')
-    motion = simulate(model, MOTION, 1e-3)
-    write_motion(model, motion, folder / 'motion.csv')
-    write_pictures(model, motion, folder)
+    found = simulate_motion(model, MOTION, sensors=())
+    found.report(folder)
+    motion = found.motion
     console.print(f'[bold]A four-bar linkage[/bold] from {len(model.description.bodies)} bars in '
                   f'config/mechanisms/{MECHANISM}.yaml: {len(model.names)} coordinates, {len(model.rows)} constraints, '
-                  f'{model.degrees_of_freedom} degree of freedom, {len(list(warnings(model)))} warnings; '
+                  f'{model.degrees_of_freedom} degree of freedom, {len(list(model_warnings(model)))} warnings; '
                   f'{MOTION:g} s of motion, energy within {abs(motion.balance).max():.2g} J, constraints within '
                   f'{motion.violation.max():.1g} m')
     print_table(console, f'energy study in short: largest error of the energy over {STUDY:g} s in steps of 10 ms, J',

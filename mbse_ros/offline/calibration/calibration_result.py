@@ -5,6 +5,7 @@ bags."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,8 @@ from ...calibration.plan import CandidateMotion, Plan
 from ...description.edit import for_folder
 from ...errors import SettingError
 from ...machine import Machine
-from ...report.chart import COLORS, Chart, Curve, Panel
-from ...report.data import Table
-from ...report.files import plain
-from ...report.sections import print_table, wide_console
+from ...report.data import COLORS, Chart, Curve, Panel, Table
+from ...report.result import Answer
 from ...report.text import number
 from ...resources import write_whole
 from .calibrated_file import Parameter
@@ -66,7 +65,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Answer):
     """What bags say of a machine.
 
     ``parameters`` in the order of ``machine.parameters``, ``covariance`` (k, k) of them, SI; RMS of the force that is
@@ -184,8 +183,8 @@ class Calibration:
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
         return lines
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """The result; SI, forces in N at the pistons."""
+    def _values(self, full: bool) -> dict[str, Any]:
+        """SI, forces in N at the pistons."""
         result = {
             'machine': self.machine.name,
             'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
@@ -197,13 +196,12 @@ class Calibration:
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
         if self.crossed:
             result['cross_validation'] = [asdict(item) for item in self.crossed]
-        found: dict[str, Any] = plain(result)
-        return found
+        return result
 
     def report(self, folder: str | Path) -> Path:
         """Write ``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts
         anywhere, into a folder; gives it. Raises OSError."""
-        from ...report.png import write_png  # here, as it takes its time to import
+        from ...report.plots import write_png  # here, as it takes its time to import
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         for kind, title, unit in (('pose', 'piston position', 'mm'), ('speed', 'piston speed', 'mm/s')):
@@ -263,36 +261,49 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
 
 
-def show_plan(machine: Machine, name: str, found: Plan) -> None:
-    """Steps, poses, and what they tell."""
-    console, stroke = wide_console(), machine.stroke[:, 1] - machine.stroke[:, 0]
-    slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
-    around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
-    console.print(f'Calibration of {machine.name}', markup=False)
-    steps = STEPS.format(slow=slow, around=around, load=found.load, machine=name, name=machine.name)
-    console.print(steps, markup=False, highlight=False, soft_wrap=True)
-    rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
-    rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
-    rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
-    print_table(console, 'positions of the pistons, mm', ['', *machine.cylinders], rows)
-    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not determined by this procedure']
-            for key, before, after in zip(found.keys, found.before, found.after)]
-    print_table(console, 'standard deviations, as in the file and as after the procedure, SI',
-                ['number', 'before', 'after', ''], rows)
+@dataclass(frozen=True)
+class CalibrationPlan(Answer):
+    """The procedure that ``found`` for a ``machine``, of the file ``name``: steps, poses, and what they tell."""
+
+    machine: Machine
+    name: str
+    found: Plan
+
+    @property
+    def steps(self) -> str:
+        """What to do, a line each."""
+        machine, stroke = self.machine, self.machine.stroke[:, 1] - self.machine.stroke[:, 0]
+        slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
+        around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
+        return f'Calibration of {machine.name}\n' + STEPS.format(
+            slow=slow, around=around, load=self.found.load, machine=self.name, name=machine.name)
+
+    def tables(self) -> list[Table]:
+        """Poses, and deviations before and after."""
+        found = self.found
+        rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
+        rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
+        rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
+        tables = [Table('positions of the pistons, mm', ['', *self.machine.cylinders], rows)]
+        rows = [[key, number(before), number(after), '' if after <= LEARNT * before else
+                 'not determined by this procedure'] for key, before, after in zip(found.keys, found.before,
+                                                                                   found.after)]
+        return [*tables, Table('standard deviations, as in the file and as after the procedure, SI',
+                               ['number', 'before', 'after', ''], rows)]
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        """The same."""
+        found = self.found
+        return {'machine': self.machine.name, 'poses': self._poses(found.poses), 'sweeps': self._poses(found.sweeps),
+                'loaded': self._poses(found.loaded), 'load': found.load, 'parameters': [
+                    {'key': key, 'stddev_before': before, 'stddev_after': after}
+                    for key, before, after in zip(found.keys, found.before, found.after)]}
+
+    def _poses(self, items: Sequence[CandidateMotion]) -> list[dict[str, Any]]:
+        return [{'pistons': dict(zip(self.machine.cylinders, np.round(item.pistons, 4).tolist())),
+                 'coordinates': dict(zip(self.machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
+                 'load': item.load} for item in items]
 
 
 def _places(item: CandidateMotion) -> list[str]:
     return [f'{1e3 * place:.0f}' for place in item.pistons]
-
-
-def plan_json(machine: Machine, found: Plan) -> dict[str, Any]:
-    """The same."""
-    def pose(item: CandidateMotion) -> dict[str, Any]:
-        return {'pistons': dict(zip(machine.cylinders, np.round(item.pistons, 4).tolist())),
-                'coordinates': dict(zip(machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
-                'load': item.load}
-
-    return {'machine': machine.name, 'poses': [pose(item) for item in found.poses],
-            'sweeps': [pose(item) for item in found.sweeps], 'loaded': [pose(item) for item in found.loaded],
-            'load': found.load, 'parameters': [{'key': key, 'stddev_before': before, 'stddev_after': after}
-                                               for key, before, after in zip(found.keys, found.before, found.after)]}

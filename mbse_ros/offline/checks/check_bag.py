@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...bags.topics import TopicMap
 from ...dynamics.model import Model
 from ...estimators.filters.parts.problem import problem
 from ...machine import Machine
+from ...report.result import Answer
 from ...sources.map import SourceMap
 from ...sources.reader import mechanism_reader, sample_reader
 from ..bag import frame_of
@@ -26,14 +27,11 @@ from .plausibility import Verdict, judged
 from .remedies import Finding
 from .time_rules import refused_stamps
 
-if TYPE_CHECKING:
-    from ...report.data import Table
-
 EMPTY = 0.5         # share of samples without a value, from which a sensor counts as silent
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Answer):
     """Findings on a ``bag`` for a ``machine`` or a ``mechanism``, by its name; what was ``unchecked``, with reasons;
     ``notes`` of the reader; how much was looked at."""
 
@@ -46,15 +44,6 @@ class Checked:
     machine: str = ''
     mechanism: str = ''
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """None: what is odd is a finding."""
-        return ()
-
-    def tables(self) -> list[Table]:
-        """None."""
-        return []
-
     def summary(self) -> list[str]:
         """Findings, what was not looked at, and the sum of it."""
         count, size = len(self.findings), f'{self.samples} samples, {self.seconds:.1f} s'
@@ -63,15 +52,11 @@ class Checked:
         return [*found, f'{count} finding{"s" * (count != 1)} in {size}' if count else
                 f'nothing wrong is seen in {size}']
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
-        """The same."""
-        from ...report.files import plain  # here, as it takes its time to import
-        found: dict[str, Any] = plain({
-            'bag': self.bag, **({'mechanism': self.mechanism} if self.mechanism else {'machine': self.machine}),
-            'samples': self.samples, 'seconds': self.seconds,
-            'findings': [{'kind': item.kind, 'channels': item.channels, 'seen': item.seen, 'remedy': item.remedy}
-                         for item in self.findings], 'unchecked': self.unchecked, 'notes': self.notes})
-        return found
+    def _values(self, full: bool) -> dict[str, Any]:
+        return {'bag': self.bag, **({'mechanism': self.mechanism} if self.mechanism else {'machine': self.machine}),
+                'samples': self.samples, 'seconds': self.seconds,
+                'findings': [{'kind': item.kind, 'channels': item.channels, 'seen': item.seen, 'remedy': item.remedy}
+                             for item in self.findings], 'unchecked': self.unchecked, 'notes': self.notes}
 
 
 def check_bag(bag: Path, machine: Machine, namespace: str | None = None,

@@ -1,30 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was understood of the file of a machine or a mechanism, what follows from it, what is odd about it."""
+"""``check``: what was understood of a machine's or a mechanism's file, what follows from it, what is odd about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..description.coordinate_units import measured_unit, shown, unit_of
+from ..description.explain import explain
+from ..description.load import describe
 from ..description.tables import Section, TableRow, show
 from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
-from ..dynamics.model import Model
+from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
+from ..dynamics.singular import check_determined, check_start
 from ..errors import DescriptionError
-from ..estimators.observability.mass_accuracy import mass_accuracy
+from ..estimators.observability.mass_accuracy import check_counts, mass_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
-from ..machine.equations import missing_pressures, why_unweighed
-from ..machine.reach import BEYOND, Reach, misfits
+from ..machine.equations import check_weighs, missing_pressures, why_unweighed
+from ..machine.reach import BEYOND, Reach, misfits, reach_of
+from ..report.result import Answer
 from ..sources.machine import for_machine, section_of
 from ..sources.path import path_text
+from .estimate import Tuning, words
+
+if TYPE_CHECKING:
+    pass
 
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
 _LONGEST = 40          # coordinates of the start that are listed
+
+
+@dataclass(frozen=True)
+class CheckedFile(Answer):
+    """What was understood of a file: ``sections`` of names, values and notes; ``warnings``: what is odd about it; the
+    ``model`` of its mechanism; ``trouble``: what keeps a machine from weighing as its file says."""
+
+    file: str
+    model: Model
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...] = field()     # without a default, although the base has one
+    end: str
+    trouble: DescriptionError | None = None
+
+    def summary(self) -> list[str]:
+        """What holds."""
+        return [f'{self.file}: {self.end}']
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        return {'file': self.file, 'warnings': self.warnings, 'sections': {section.title: {
+            row.name: [row.value, row.note] for row in section.rows} for section in self.sections}}
+
+    def draw(self, path: str | Path) -> None:
+        """Draw the start, .png. Raises OSError."""
+        from ..report.linkage_drawing import write_linkage  # here, as they take their time to import
+        from .results.mechanism_picture import Picture
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_linkage(Picture(self.model).at(self.model.start.q), Path(path))
+
+
+def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | None = None) -> CheckedFile:
+    """Validate a machine or a mechanism and explain it: what was understood of its file and what follows from it, what
+    is odd, and where settings (``tuning``, as of ``estimate``) contradict it.
+
+    ``coordinates``: 'natural', 'reference_point' or 'relative' instead of the file's. The result: ``sections``,
+    ``warnings``, ``summary()``, ``to_json()``, ``draw(path)``. Raises DescriptionError (file, key, value, what was
+    expected), SettingError, PositionProblemError.
+
+    >>> check('four_bar').warnings
+    ()
+    """
+    description, settings = describe(str(name)), words(tuning or {})
+    machine = Machine(description) if description.cylinders else None
+    model = machine.model if machine is not None and coordinates in (None, description.coordinate_type) else (
+        load_model(description, coordinates))
+    check_start(model)
+    check_determined(model)
+    sections = [*explain(description), equation_section(model), start_section(model)]
+    odd, end, trouble = list(model_warnings(model)), 'all loops close at the start', None
+    if machine is None:
+        if settings:
+            try_filter(model, settings)
+        return CheckedFile(description.file, model, tuple(sections), tuple(odd), end)
+    odd += contradictions(machine, settings) if settings else ()
+    reach = reach_of(machine)
+    odd += reach_warnings(machine, reach)
+    sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
+                 reach_section(machine, reach), weighing_section(machine)]
+    try:
+        if machine.measured_volumes and machine.description.payload is not None:
+            check_weighs(machine)
+            try:
+                check_counts(machine)
+            except DescriptionError as error:
+                odd.append(f'loads are not counted: {error}')
+    except DescriptionError as error:
+        trouble = error
+    unweighed = why_unweighed(machine)
+    end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
+    return CheckedFile(description.file, model, tuple(sections), tuple(odd), end, trouble)
 
 
 def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
@@ -33,7 +114,7 @@ def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
     from ..offline.bag import TUNING, parse_tuning
     from ..payload.gates import too_slow
     from ..scale.scale_file import ScaleSettings
-    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings}, '--set')
+    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings})
     if machine.description.payload is None or not machine.weighing:
         return
     for room in ('payload', 'graph'):
@@ -53,7 +134,7 @@ def try_filter(model: Model, words: Sequence[str]) -> None:
     """Raises SettingError where no filter of a mechanism works with these settings."""
     from ..offline.linkage import linkage_settings  # here: few checks need filters
     from ..streams.linkage import LinkageStage
-    LinkageStage(model, linkage_settings(words, '--set'), backend='vm')
+    LinkageStage(model, linkage_settings(words), backend='vm')
 
 
 def machine_section(machine: Machine) -> Section:
@@ -138,10 +219,10 @@ def _moved(machine: Machine, moved: dict[str, tuple[float, float]]) -> Iterable[
         yield f'{name} {show(low, unit)} to {show(high, unit)}'
 
 
-def equation_section(model: Model, coordinates: str) -> Section:
+def equation_section(model: Model) -> Section:
     """Counts of coordinates and constraints, and what was chosen."""
     count, g = len(model.names), model.degrees_of_freedom
-    kind = coordinates.replace('_', '-') + ' coordinates'
+    kind = model.coordinate_type.replace('_', '-') + ' coordinates'
     rows = [TableRow('coordinates', str(count), kind),
             TableRow('constraints', str(len(model.rows)),
                      f'{len(model.active)} that count' if model.redundant else 'none redundant'),
@@ -175,7 +256,7 @@ def _value(model: Model, name: str, q: np.ndarray, qd: np.ndarray) -> TableRow:
     return TableRow(name, shown(q[i], unit), f'moving at {qd[i]:.7g} {unit or 1}/s' if moving else '')
 
 
-def warnings(model: Model) -> Iterable[str]:
+def model_warnings(model: Model) -> Iterable[str]:
     """What is odd about a model that can be built."""
     if not model.degrees_of_freedom and not model.system.driven:
         yield 'nothing can move: no degree of freedom is left, and there is no driver'
