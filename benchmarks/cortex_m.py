@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exported estimator on a Cortex-M4: same numbers? flash, RAM, stack and instructions of a tick.
 
-    tools/environment.sh python benchmarks/cortex_m.py [--machines patu655_lift,zx200] [--json FILE]
+    tools/environment.sh python benchmarks/cortex_m.py [--machines patu655_lift,zx200] [--weighing apart] [--json FILE]
 
 Needs arm-none-eabi-gcc, newlib for it and qemu-system-arm (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi,
 qemu-system-arm). QEMU emulates the board mps2-an386 and counts instructions, not cycles: a Cortex-M4 takes 1 to 2
@@ -119,9 +119,9 @@ def filled(text: str, name: str) -> str:
     return text
 
 
-def measured(machine: str, single: bool, folder: Path) -> dict[str, object]:
+def measured(machine: str, weighing: str, single: bool, folder: Path) -> dict[str, object]:
     """Export, compile, run; sizes in bytes, instructions of a tick."""
-    of = EstimatorSetup(load_machine(machine), ObserverSettings(weighing='apart'), PayloadSettings())
+    of = EstimatorSetup(load_machine(machine), ObserverSettings(weighing=weighing), PayloadSettings())
     name = export_estimator(of, folder, single).prefix
     for file, text in (('link.ld', LINK), ('bench.c', filled(BENCH, name)), ('bare.c', filled(BARE, name)),
                        ('start.c', START.replace('PREPARE', 'initialise_monitor_handles();')),
@@ -154,6 +154,7 @@ def main() -> None:
     """Table of all machines in both precisions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--machines', default='patu655_lift,patu655,zx200')
+    parser.add_argument('--weighing', default='joint', choices=('joint', 'apart'))
     parser.add_argument('--json', type=Path)
     words = parser.parse_args()
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -165,7 +166,7 @@ def main() -> None:
     for machine in words.machines.split(','):
         for single in (False, True):
             with tempfile.TemporaryDirectory() as folder:
-                row = measured(machine, single, Path(folder))
+                row = measured(machine, words.weighing, single, Path(folder))
             rows.append(row)
             print(f'{machine:14} {row["precision"]:6} {row["mass_difference"]:8.1e} {row["position_difference"]:8.1e} '
                   f'{row["flash_bytes"] / 1024:8.0f} {row["ram_bytes"] / 1024:7.0f} {row["stack_bytes"]:6} '

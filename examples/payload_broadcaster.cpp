@@ -50,6 +50,8 @@ Meaning meaning_of(int status)
     case ZX200_OUTSIDE_STROKE: return {PayloadEstimate::OUTSIDE_STROKE, "at an end of a stroke", 0};
     case ZX200_ACCELERATING: return {PayloadEstimate::ACCELERATING, "accelerates too much", 0};
     case ZX200_IMPLAUSIBLE: return {PayloadEstimate::IMPLAUSIBLE, "no mass explains it", Fault::LIMITS};
+    case ZX200_CHANGING: return {PayloadEstimate::CHANGING, "the load changes", Fault::LOAD_CHANGES};
+    case ZX200_CONTACT: return {PayloadEstimate::CONTACT, "it touches something", Fault::OUTSIDE_FORCE};
     case ZX200_CONTRADICTED: return {PayloadEstimate::CONTACT, "samples contradict the model", Fault::OUTSIDE_FORCE};
     default: return {PayloadEstimate::NO_DATA, "the observer is starting, coasting or lost", Fault::DOUBTED};
   }
@@ -120,7 +122,7 @@ public:
   return_type update(const rclcpp::Time & time, const rclcpp::Duration & period) override
   {
     if (!first_ && period.seconds() * ZX200_RATE > 1.5) {
-      zx200_gap(&estimator_);           // missed ticks: the motion begins again, the mass stays
+      zx200_pause(&estimator_, period.seconds());   // missed ticks: the motion begins again
     }
     first_ = false;
     for (size_t i = 0; i < ZX200_CHANNELS; ++i) {
@@ -173,7 +175,7 @@ private:
     message_.samples += static_cast<uint64_t>(std::max(0, output_.taken));
     message_.status = meaning.status;
     message_.reason = meaning.reason;
-    message_.faults = meaning.faults;
+    message_.faults = output_.faults ? output_.faults : meaning.faults;
     message_.mass = output_.held_mass;  // as payload_node has it: a number to use only where status is UPDATING
     message_.stddev = output_.held_stddev;
     message_.lower = output_.held_lower;

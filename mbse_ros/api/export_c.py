@@ -59,7 +59,7 @@ def _estimator(model: Loadable, folder: str | Path, rate: float, dt: float, sing
     from ..embedded.write import export_estimator
     from ..offline.bag import TUNING, parse_tuning
     kinds = {room: kind for room, kind in TUNING.items() if room in ('observer', 'payload')}
-    found = parse_tuning(['observer.weighing=apart', *tuning], kinds)
+    found = parse_tuning(tuning, kinds)
     machine = loaded(model)
     if not isinstance(machine, Machine):
         raise SettingError('estimator', True, f'a machine: {machine.description.name} has no cylinders')

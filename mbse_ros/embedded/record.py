@@ -24,7 +24,7 @@ MOST = 3_000            # ticks at all
 FAULTS = {5: np.nan, 20: 300.0, 21: 300.0}      # by the tick from there on: what the last channel is off, in its noise
 STATUS = {PayloadStatus.UPDATING: 0, PayloadStatus.NO_DATA: 1, PayloadStatus.TOO_SLOW: 2,
           PayloadStatus.NOT_OBSERVABLE: 3, PayloadStatus.OUTSIDE_STROKE: 4, PayloadStatus.ACCELERATING: 5,
-          PayloadStatus.IMPLAUSIBLE: 6}
+          PayloadStatus.IMPLAUSIBLE: 6, PayloadStatus.CHANGING: 9, PayloadStatus.CONTACT: 10}
 WAITING = 8
 OBSERVER = {ObserverStatus.OK: 0, ObserverStatus.STARTING: 1, ObserverStatus.COASTING: 2, ObserverStatus.LOST: 3}
 
@@ -90,18 +90,23 @@ def _standing(of: EstimatorSetup) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TickSettings(InterpolationSettings):
-    """The same with steps up to a tick: the exported observer is that of the motion alone."""
+    """The same with steps up to a tick, which an observer of the motion alone may have."""
 
     step: float = setting(0.001, 'step of the observer', 's', 1e-6, LONGEST_TICK + ALMOST)
 
 
 class PythonEstimator:
-    """The pipeline, tick by tick, as the C has it."""
+    """The pipeline, tick by tick, as the C has it; ``output``: what the last tick became, None where nothing."""
 
     def __init__(self, of: EstimatorSetup, backend: str = 'vm') -> None:
         self._machine, self._rate, self._samples, self._ticks = of.machine, of.rate, 0, 0
+        self.output: Output | None = None
         self._nothing = np.full(3 + len(of.machine.coordinates), np.nan)
         self.pipeline = Pipeline(of.machine, TickSettings(step=of.step), of.observer, of.payload, backend)
+
+    def pause(self, ticks: int) -> None:
+        """No samples for so many ticks."""
+        self._ticks += ticks
 
     def step(self, sample: np.ndarray, command: np.ndarray | Sequence[float]) -> Told:
         """Statuses of observer and mass, and mass, interval and positions, after samples and commands of one instant;
@@ -109,11 +114,13 @@ class PythonEstimator:
         self._ticks += 1
         stamp = round(self._ticks * 1e9 / self._rate)
         outputs: list[Output] = []
+        self.output = None
         for name, value in zip((*self._machine.commands, *self._machine.channels), (*command, *sample)):
             outputs += self.pipeline.add(name, stamp, float(value))
         if not outputs:
             return (3, 1), self._nothing
-        state, payload = outputs[-1].state, outputs[-1].payload
+        self.output = outputs[-1]
+        state, payload = self.output.state, self.output.payload
         status = STATUS[payload.status]
         if status == 0 and payload.samples == self._samples:
             status = WAITING

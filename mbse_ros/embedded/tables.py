@@ -15,15 +15,20 @@ from ..estimators.hydraulic_dekf import initial
 from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
+from ..estimators.outside_force import OPENED
 from ..machine import Machine
-from ..monitor.bounds import ROOM
-from ..monitor.channels import MOVED
+from ..machine.equations import pressure_pairs
+from ..monitor import pressure_steps
+from ..monitor.bounds import DEEPEST, ROOM, StateBounds
+from ..monitor.channels import FINEST, GRAIN, MOVED, NEAR, PERIODS
 from ..monitor.faults import Fault
+from ..monitor.recovery import FALLS
 from ..monitor.samples import RangeCheck, StepCheck
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
+from ..streams.interpolation import LONGEST_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,11 +56,20 @@ class EstimatorSetup:
                                                   'prediction is too long')
         if not (self.step > 0 and abs(self.substeps * self.step * self.rate - 1.0) < 1e-9):
             raise SettingError('dt', self.step, f'a whole number of times in a tick of {1.0 / self.rate:g} s')
-        if self.observer.weighing != 'apart':
-            raise SettingError('observer.weighing', self.observer.weighing, 'apart: the exported estimator is that of '
-                               'the papers, motion first, then the mass')
-        if self.guard < 1:
+        if self.joint and self.step > LONGEST_STEP + ALMOST * self.step:
+            raise SettingError('dt', self.step, f'at most {LONGEST_STEP:g} s, or observer.weighing=apart')
+        if not self.joint and self.guard < 1:
             raise SettingError('payload.guard_time', self.payload.guard_time, f'a step or more, {self.step:g} s')
+
+    @property
+    def joint(self) -> bool:
+        """Whether the observer weighs; else the estimator is that of the papers, motion first, then the mass."""
+        return self.observer.weighing == 'joint'
+
+    @property
+    def step_ns(self) -> int:
+        """The step, ns."""
+        return round(1e9 * self.step)
 
     @property
     def substeps(self) -> int:
@@ -96,9 +110,24 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     """Single numbers by their macros."""
     gain, (low, high) = gain_of(of.payload.low_pass_gain, of.step), of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
-            'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'ROOM': ROOM, 'TICK': 1.0 / of.rate,
-            'DECAY': 1.0 - gain, 'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND,
-            'LIGHTEST': low, 'HEAVIEST': high}
+            'MOVED': MOVED, 'FINEST': FINEST, 'GRAIN': GRAIN, 'SUDDEN_STEP': pressure_steps.SUDDEN,
+            'STEP_NOISES': pressure_steps.NOISES, 'CALM_STEP': pressure_steps.CALM, 'BACK': pressure_steps.BACK,
+            'NIS_MEMORY': NIS_MEMORY, 'ROOM': ROOM, 'DEEPEST': DEEPEST,
+            'OPENED': OPENED,
+            'START_VELOCITY': of.observer.start_velocity, 'FALLS': FALLS, 'TICK': 1.0 / of.rate, 'DECAY': 1.0 - gain,
+            'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND, 'LIGHTEST': low,
+            'HEAVIEST': high}
+
+
+def lengths() -> dict[str, int]:
+    """Lengths of what is kept of samples, by their macros."""
+    return {'SIDE': pressure_steps.SIDE, 'WIDTH_STEPS': pressure_steps.WIDTH, 'SERIES': 2 * NEAR + 2,
+            'PERIODS': PERIODS}
+
+
+def clock_macros(of: EstimatorSetup) -> dict[str, float]:
+    """Times, s, that are in double precision always: sums of ticks are compared with them."""
+    return {'TICK_S': of.step_ns * 1e-9 * of.substeps, 'SETTLE_TIME': of.observer.settle_time}
 
 
 def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterable[Any]]:
@@ -106,15 +135,21 @@ def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     machine, model, p = of.machine, observer.model, of.machine.parameters
     measured, some = model.measured, np.flatnonzero(p.stddev)
     _, start, numbers = started(of, observer)
+    bounds = StateBounds(machine, observer.names, of.observer)
     tables = {
         'OBSERVER_NUMBERS': numbers, 'SCALE': model.scale, 'START': start,
         'START_STDDEV': initial(machine, observer.model, of.observer, np.zeros(len(machine.commands)))[1],
-        'STDDEV': np.sqrt(variances(machine)),
+        'STDDEV': np.sqrt(variances(machine)), 'RESOLUTION': [item.sensor.resolution for item in machine.all_channels],
+        'ENDS': bounds.ends,
         'OFFSET': [item.offset for item in measured], 'GAIN': [item.gain for item in measured],
-        'ZERO': [item.zero for item in measured], 'RANGE': machine.range, 'NUMBERS': p.mean,
-        'GATES': [*gate_numbers(machine, of.payload), machine.payload_data.limits[0]],
-        'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients(),
-        **_ends(machine, of.observer)}
+        'ZERO': [item.zero for item in measured], **_ends(machine, of.observer)}
+    if not of.joint:
+        tables |= {'GATES': [*gate_numbers(machine, of.payload), machine.payload_data.limits[0]],
+                   'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients()}
+    else:
+        tables['RANGE'] = machine.range
+    if not of.joint or machine.system.dependent:
+        tables['NUMBERS'] = p.mean
     if machine.system.dependent:
         start = machine.model.start.q
         tables |= {'START_Z': start[machine.model.z], 'START_DEPENDENT': start[machine.system.dependent]}
@@ -123,9 +158,14 @@ def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
 
 def place_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[int]]:
     """Places by name: the entry of the state that a channel measures and of a valve's spool, -1: none."""
-    names = observer.names
-    return {'ENTRY': [-1 if item.index is None else item.index for item in observer.model.measured],
-            'SPOOL': [names.index(f'spool/{v}') if f'spool/{v}' in names else -1 for v in of.machine.modelled_valves]}
+    names, channels = observer.names, of.machine.channels
+    pairs = [(channels.index(own), channels.index(other)) for pair in pressure_pairs(of.machine).values()
+             for own, other in (pair, pair[::-1])]
+    return {'PARTNER': [place for pair in pairs for place in pair],
+            'ENTRY': [-1 if item.index is None else item.index for item in observer.model.measured],
+            'SPOOL': [names.index(f'spool/{v}') if f'spool/{v}' in names else -1 for v in of.machine.modelled_valves],
+            'OPENS': [int(name.partition('/')[0] in ('velocity', 'acceleration', 'flow')) for name in names],
+            'SHOWN': [int(f'position/{name}' in of.machine.channels) for name in of.machine.coordinates]}
 
 
 def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Function, np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ HEADER = r'''/* SPDX-License-Identifier: Apache-2.0 */
 /* Motion and payload of the machine @machine@, once a tick: see README.md.
  *
  * Machine's file: fingerprint @fingerprint@; written by mbse_ros @version@. SI units: m, rad, Pa, V, s, kg.
+ * Weighing @weighing@.
  * Nothing is allocated, nothing calls itself, nothing is static: all memory is in @name@_estimator.
  * Functions may run at the same time on different estimators.
  */
@@ -43,9 +44,10 @@ typedef @real@ @name@_real;
 #define @NAME@_OUTSIDE_STROKE 4     /* a piston is at an end of its stroke, or the mechanism out of reach */
 #define @NAME@_ACCELERATING 5       /* the machine accelerates too much */
 #define @NAME@_IMPLAUSIBLE 6        /* no mass within the payload's limits explains it */
-#define @NAME@_CONTRADICTED 7       /* the samples contradict the model: mean_nis is above @NAME@_LARGEST_NIS */
-#define @NAME@_WAITING 8            /* moving, but not yet for the guard time: no sample of this tick counts */
-
+#define @NAME@_CONTRADICTED 7       /* weighing apart: the model is contradicted: mean_nis > @NAME@_LARGEST_NIS */
+#define @NAME@_WAITING 8            /* weighing apart: moving, but not yet for the guard time: no sample counts */
+#define @NAME@_CHANGING 9           /* weighing joint: the load changes, or is not known yet */
+#define @NAME@_CONTACT 10           /* weighing joint: the tool or the load touches something */
 /* observer: trust in the state */
 #define @NAME@_OK 0
 #define @NAME@_STARTING 1           /* settling after a start */
@@ -55,10 +57,11 @@ typedef @real@ @name@_real;
 /* bits of reasons */
 #define @NAME@_NOT_FINITE 1u        /* the state left the finite numbers */
 #define @NAME@_NOTHING_MEASURED 2u
-#define @NAME@_FAR_OUTSIDE 4u       /* a position far outside its range, or not known */
+#define @NAME@_FAR_OUTSIDE 4u       /* a position, speed or pressure far outside its range */
 #define @NAME@_HALF_REJECTED 8u     /* half of the channels, or more, contradict the state */
 #define @NAME@_DOUBTFUL 16u         /* a channel whose samples are all rejected */
 #define @NAME@_FIRST_SAMPLES 32u    /* before the second sample of a start */
+#define @NAME@_NOT_KNOWN 64u        /* a position that is not known to a tenth of its range */
 
 /* bits of channel[]: what is wrong with a sample; 0: it was used */
 #define @NAME@_MISSING 1u           /* NAN, or the one before was */
@@ -69,6 +72,8 @@ typedef @real@ @name@_real;
 #define @NAME@_FAR_AWAY 32u         /* a position, or pressure, that the machine cannot have: left out */
 #define @NAME@_JUMPED 64u           /* a position that no machine moves to so fast: left out until it is back */
 
+/* bits of faults and state_faults, as Fault.msg has them */
+@fault_macros@
 #define @NAME@_LARGEST_NIS @R@(@largest_nis@) /* of mean_nis, about 1 where model and sensors are right */
 
 /* What goes in: the samples of one instant, and the valve commands in force from that instant on. */
@@ -92,30 +97,11 @@ typedef struct {
   int taken;                     /* samples of this tick that went into the mass */
   unsigned channel[@channels1@]; /* bits: what is wrong with each sample */
   @name@_real state[@NAME@_STATES], state_stddev[@NAME@_STATES]; /* SI; NAN before the start */
+  unsigned faults;               /* bits, weighing joint: why the status of the mass is what it is */
+  unsigned state_faults;         /* bits, weighing joint: what is wrong with the state */
 } @name@_output;
 
-/* All memory. The members are private: use the functions. */
-typedef struct {
-  @name@_real x[@nx_all@], start[@nx_all@], next[@nx_all@], best[@nx_all@]; /* of the observer */
-  @name@_real y[@ny@], p[@np@], u[@nu@];
-  @name@_real xs[@ns@], xs_next[@ns@], P[@nx@ * @nx@], mean[@nx@]; /* of the samples of the mass */
-  @name@_real row[@nrow@], rows[@substeps@][@width@], waiting[@guard1@][@width@];
-  @name@_real sums[@width@], window[@window@][@width@ - 1], value[@width@];
-  @name@_real batch[2], moment[3];
-  @name@_real innovation[@channels1@], variance[@channels1@];
-  @name@_real last_sample[@channels1@], last_command[@commands1@], sample[@channels1@];
-  @name@_real constant_value[@channels1@], low[@channels1@], high[@channels1@], offset[@channels1@];
-  @name@_real jump_from[@channels1@], jumped[@channels1@], nis;
-  @name@_real w[@sz_w@];
-  const @name@_real *arg[@sz_arg@];
-  @name@_real *res[@sz_res@];
-  int iw[@sz_iw@];
-  unsigned unused[@channels1@], same[@channels1@], since_jump[@channels1@], age, held;
-  unsigned ticks_waiting, clean, in_window, window_end, batched, batches, samples, known;
-  unsigned char rejected[@channels1@], seen[@channels1@], constant[@channels1@], jump_known[@channels1@];
-  unsigned char started, placed, sampled;
-} @name@_estimator;
-
+@memory@
 /* Begin with nothing known. Call it once before the first step. */
 void @name@_init(@name@_estimator *e);
 
@@ -125,8 +111,13 @@ void @name@_step(@name@_estimator *e, const @name@_input *in, @name@_output *out
 /* Another load: forget the mass, keep the motion. */
 void @name@_new_load(@name@_estimator *e);
 
-/* Samples were missing for longer than a tick: the motion starts again from the next two samples, the mass stays. */
+/* Samples were missing for longer than a tick: the motion starts again from the next two samples. The mass stays;
+   weighing joint it counts almost nothing against what is weighed then, as the load may be another one. */
 void @name@_gap(@name@_estimator *e);
+
+/* The same where it is known that the next tick is so many seconds after the last one: weighing joint 1/e of what is
+   known of the load counts for each @pauses@ s. */
+void @name@_pause(@name@_estimator *e, double seconds);
 
 /* Names of the vectors, by their places */
 extern const char *const @name@_channel_names[];

@@ -208,7 +208,14 @@ void @name@_gap(estimator *e) {
   for (j = 0; j < CHANNELS; ++j) {
     e->jumped[j] = R(0.0);
     e->jump_known[j] = 0;
+    e->stepped[j] = R(0.0);
   }
+  e->recent_rows = 0;
+}
+
+void @name@_pause(estimator *e, double seconds) {
+  (void)seconds;
+  @name@_gap(e);
 }
 
 void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
 from pathlib import Path
 
 import casadi as ca
@@ -21,27 +20,33 @@ from ..description.model import fingerprint
 from ..errors import SettingError
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
-from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, wrapped, write_files
+from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, write_files
 from ..export.functions import shared, work_sizes
 from ..machine import Machine
 from ..machine.equations import check_weighs
+from ..monitor.exchanged import Exchanged
 from ..payload.gates import GATE_NUMBERS
 from ..payload.inverse_dynamics import sample_step
+from ..payload.state_gates import StateGates
 from ..version import __version__
 from .record import Recorded, record
-from .tables import LARGEST_NIS, EstimatorSetup, number_macros, number_tables, place_tables, started
+from .tables import EstimatorSetup, started
+from .template_common_errors import ALGEBRA, ERRORS
+from .template_exchanged import EXCHANGED
 from .template_header import CMAKE, HEADER, README, TEST
+from .template_joint import ESTIMATOR as JOINT_ESTIMATOR
+from .template_joint import FILTER, STEP
+from .template_mass_monitor import MONITOR
 from .template_observer import OBSERVER
-from .template_payload import PAYLOAD, PLACE
+from .template_payload import PAYLOAD
+from .template_steps import STEPS
+from .words import number as number_in_c
+from .words import unit, words_of
 
 NUMBER = re.compile(r'(?<![\w.])(\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![\w.])')
 OF_LIBM = re.compile(r'(?<!\w)(sqrt|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log1p|expm1|pow|fabs|fmax|'
                      r'fmin|fmod|floor|ceil|hypot|copysign|erf)\(')
 SMALLEST, LARGEST = 1e-37, 1e+30        # of single precision, with room for a product
-TOLERANCE = {False: 1e-9, True: 5e-2}       # of the recorded ticks, by whether the precision is single
-CLOSED = {False: 1e-13, True: 1e-6}         # change of a coordinate, in its size, below which Newton's method ends
-UNITS = {'position': 'm or rad', 'velocity': 'm/s or rad/s', 'acceleration': 'm/s^2 or rad/s^2', 'pressure': 'Pa',
-         'spool': 'V', 'flow': 'm^3/s', 'supply': 'Pa', 'inclination': 'rad', 'rate': 'rad/s', 'command': 'V'}
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,13 @@ class EstimatorCode:
     work: tuple[int, int, int, int]
 
 
-def estimator_functions(machine: Machine, observer: ca.Function) -> dict[str, ca.Function]:
-    """``observer (x, u, p)``, its step; ``sample (x, X, P, numbers, gates)`` of the mass, with derivatives
-    by the numbers that are uncertain alone; ``close (dependent, z, numbers)`` where there are dependent coordinates."""
-    found = {'observer': observer, 'sample': _sample(machine)}
+def estimator_functions(machine: Machine, observer: ca.Function, joint: bool = False) -> dict[str, ca.Function]:
+    """``observer (x, u, p)``, its step; of one that weighs ``gates (x, X, p)`` of the mass and ``exchanged (near, X, P,
+    mass, p)``, else ``sample (x, X, P, numbers, gates)`` of the mass, with derivatives by the numbers that are
+    uncertain alone; ``close (dependent, z, numbers)`` where there are dependent coordinates."""
+    own = ({'gates': StateGates(machine, 'vm').function, 'exchanged': Exchanged(machine).function} if joint else
+           {'sample': _sample(machine)})
+    found = {'observer': observer, **own}
     if machine.system.dependent:
         dependent, z = ca.SX.sym('dependent', len(machine.system.dependent)), ca.SX.sym('z', len(machine.coordinates))
         numbers = machine.parameters.symbol
@@ -141,11 +149,12 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
     prefix = re.sub(r'\W', '_', of.machine.name, flags=re.ASCII)
     prefix = prefix if prefix[:1].isalpha() else f'm_{prefix}'
     observer = HydraulicObserver(of.machine, of.observer, 'vm')
-    code = generated(estimator_functions(of.machine, started(of, observer)[0]), prefix, single)
-    words = _words(of, observer, code, prefix, single)
+    code = generated(estimator_functions(of.machine, started(of, observer)[0], of.joint), prefix, single)
+    words = words_of(of, observer, code.names, code.work, prefix, single)
     recorded = record(of)
     files = {
-        f'{prefix}.h': render(HEADER, words), f'{prefix}.c': render(OBSERVER, words) + render(PAYLOAD, words),
+        f'{prefix}.h': render(HEADER, words),
+        f'{prefix}.c': ''.join(render(part, words) for part in (OBSERVER, *(JOINT if of.joint else (PAYLOAD,)))),
         f'{prefix}_casadi.c': render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
         'test_estimator.c': render(TEST, words | _ticks(recorded, single)),
         'CMakeLists.txt': render(CMAKE, words), 'README.md': render(README, words)}
@@ -154,6 +163,7 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
     return EstimatorExport(folder, tuple(sorted(files)), prefix, of, single)
 
 
+JOINT = FILTER, ALGEBRA, STEPS, ERRORS, JOINT_ESTIMATOR, EXCHANGED, MONITOR, STEP
 GENERATED_HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions generated by CasADi, for @name@.c. */
 #ifdef __GNUC__
@@ -164,104 +174,6 @@ GENERATED_HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
 #endif
 
 '''
-PROTOTYPE = 'int @name@_casadi_@function@(const real **arg, real **res, int *iw, real *w, int mem);\n'
-
-
-def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode, prefix: str, single: bool
-           ) -> dict[str, object]:
-    machine, names, m = of.machine, observer.names, len(observer.channels)
-    step, x, p = started(of, observer)
-    nx, nd = len(names), len(machine.system.dependent)
-    commands, a, some = machine.commands, len(machine.weighing), np.count_nonzero(machine.parameters.stddev)
-    lower, upper = machine.payload_data.limits
-    words = {
-        'name': prefix, 'NAME': prefix.upper(), 'machine': machine.name, 'version': __version__,
-        'fingerprint': fingerprint(machine.description), 'real': 'float' if single else 'double',
-        'precision': 'single' if single else 'double', 'rate': f'{of.rate:g}', 'substeps': of.substeps, 'channels': m,
-        'channels1': m, 'commands': len(commands), 'commands1': max(1, len(commands)), 'nx': nx, 'nx_all': len(x),
-        'ny': step.numel_out(1), 'np': len(p), 'nu': m + len(commands), 'ns': nd + a + 1, 'nrow': 3 + some,
-        'width': 2 + some, 'guard': of.guard, 'guard1': of.guard, 'window': of.window, 'batch': of.batch, 'nd': nd,
-        'g': len(machine.coordinates), 'largest_nis': _number(LARGEST_NIS, False), 'R': f'({prefix}_real)',
-        'activity': observer.filter.state.places['activity'].start, 'range': _number(upper - lower, False),
-        'tolerance': repr(TOLERANCE[single]),
-        'doubt_ticks': of.ticks(of.observer.doubt_after, False), 'lost_ticks': of.ticks(of.observer.lost_after, False),
-        'constant_ticks': of.ticks(of.observer.constant_after, True),
-        'settle_ticks': of.ticks(of.observer.settle_time, True),
-        'channel_macros': _macros(prefix, 'CHANNEL', machine.channels),
-        'command_macros': _macros(prefix, 'COMMAND', commands), 'state_macros': _macros(prefix, 'STATE', names),
-        'channel_names': _quoted(machine.channels), 'state_names': _quoted(names),
-        'tables': _tables(of, observer, single) + _c_numbers(of, observer, single),
-        'number_macros': _precision(single), 'prototypes': ''.join(
-            render(PROTOTYPE, {'function': name}) for name in code.names)}
-    words |= dict(zip(('sz_arg', 'sz_res', 'sz_iw', 'sz_w'), (max(5, code.work[0]), *code.work[1:])))
-    near = observer.filter.state.places['near'].start
-    words['start_dependent'] = f'(void)place(e, e->x, e->x + {near});' if near < len(x) else ''
-    words['place_function'] = render(PLACE, words) if nd else ''
-    words['place'] = 'if (!place(e, e->mean, e->xs)) return -1;' if nd else ''
-    return words | {'names_tables': _readme(observer, commands)}
-
-
-def _precision(single: bool) -> str:
-    """What numbers and functions of libm are called."""
-    return ('#define R(number) number##f\n#define F(name) name##f' if single else
-            '#define R(number) number\n#define F(name) name')
-
-
-def _c_numbers(of: EstimatorSetup, observer: HydraulicObserver, single: bool) -> str:
-    commands = f'enum {{ COMMAND = {observer.filter.state.places["commands"].start} }};\n'
-    closed = {'CLOSED': CLOSED[single]} if of.machine.system.dependent else {}
-    return commands + ''.join(f'static const real {name} = {_number(value, single)};\n'
-                              for name, value in (number_macros(of, observer) | closed).items())
-
-
-def _tables(of: EstimatorSetup, observer: HydraulicObserver, single: bool) -> str:
-    """Constant arrays."""
-    found = []
-    for name, values in number_tables(of, observer).items():
-        values = np.asarray(values, dtype=float)
-        pairs = values.ndim == 2
-        text = [f'{{{_number(a, single)}, {_number(b, single)}}}' for a, b in values] if pairs else [
-            _number(value, single) for value in values] or ['0']
-        found.append(f'static const real {name}[]{"[2]" * pairs} = {{\n{wrapped(text)}}};\n')
-    for name, places in place_tables(of, observer).items():
-        found.append(f'static const int {name}[] = {{{", ".join(map(str, places)) or "0"}}};\n')
-    return ''.join(found)
-
-
-def _number(value: float, single: bool) -> str:
-    """A number as C has it, the shortest text that is read as the same one."""
-    if isnan(value):
-        return '(real)NAN'
-    if not isfinite(value):
-        return '(real)INFINITY' if value > 0 else '-(real)INFINITY'
-    return repr(float(value)) + 'f' * single
-
-
-def _macros(prefix: str, group: str, names: Sequence[str]) -> str:
-    """Places of names with their units."""
-    words = [_word(name.removeprefix('command/')) for name in names]
-    return ''.join(f'#define {prefix.upper()}_{group}_{word} {i} /* {name}, {_unit(name)} */\n'
-                   for i, (word, name) in enumerate(zip(words, names)))
-
-
-def _word(name: str) -> str:
-    return re.sub(r'\W+', '_', name, flags=re.ASCII).strip('_').upper()
-
-
-def _unit(name: str) -> str:
-    return UNITS.get(name.partition('/')[0], 'SI')
-
-
-def _readme(observer: HydraulicObserver, commands: Sequence[str]) -> str:
-    """Places, names and units of the vectors."""
-    groups = {'sample': observer.channels, 'command': commands, 'state': observer.names}
-    return '\n'.join(f'### {title}\n\n' + ('| place | name | unit |\n|---|---|---|\n' + ''.join(
-        f'| {i} | `{name}` | {_unit(name)} |\n' for i, name in enumerate(names)) if names else 'none\n')
-        for title, names in groups.items()).rstrip()
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ', '.join(f'"{name}"' for name in names)
 
 
 def _ticks(recorded: Recorded, single: bool) -> dict[str, object]:
@@ -271,7 +183,7 @@ def _ticks(recorded: Recorded, single: bool) -> dict[str, object]:
         return ',\n'.join('  {' + ', '.join(map(number, row)) + '}' for row in table.tolist()) + '\n'
 
     def number(value: float) -> str:
-        return _number(value, single).replace('(real)', '')
+        return number_in_c(value, single).replace('(real)', '')
 
     return {'ticks': len(recorded.status), 'samples': rows(recorded.samples, number),
             'commands_table': rows(recorded.commands, number), 'status': rows(recorded.status, str),
@@ -280,7 +192,7 @@ def _ticks(recorded: Recorded, single: bool) -> dict[str, object]:
 
 def _manifest(of: EstimatorSetup, observer: HydraulicObserver, prefix: str, single: bool, files: Sequence[str]) -> str:
     def items(names: Iterable[str]) -> list[dict[str, str]]:
-        return [{'name': name, 'unit': _unit(name)} for name in names]
+        return [{'name': name, 'unit': unit(name)} for name in names]
 
     manifest = {'format': ESTIMATOR, 'machine': of.machine.name, 'fingerprint': fingerprint(of.machine.description),
                 'version': __version__, 'prefix': prefix, 'precision': 'single' if single else 'double',

@@ -112,6 +112,13 @@ class StateBounds:
         self._usual = list(zip(self._places.tolist(), (self._low - self._room).tolist(),
                                (self._high + self._room).tolist(), widest.tolist()))
 
+    @property
+    def ends(self) -> np.ndarray:
+        """Lowest and highest value (nx, 2) of each entry, NaN where it may be anything."""
+        found = np.full((len(self._names), 2), np.nan)
+        found[self._places] = np.column_stack((self._low, self._high))
+        return found
+
     def broken(self, mean: np.ndarray, variance: np.ndarray) -> tuple[str, Fault] | None:
         """What of a state (nx,), SI, is where it cannot be, or which position is not known; None for nothing."""
         numbers, variances = mean.tolist(), variance.tolist()

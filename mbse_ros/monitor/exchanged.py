@@ -91,7 +91,8 @@ class Exchanged:
         self.pairs = pressure_pairs(machine)
         places = [(names.index(piston), names.index(rod)) for piston, rod in self.pairs.values()]
         made_of = 'exchanged', machine.made_of, str(places)
-        self._machine, self._masses = machine, Kernel(built(made_of, lambda: masses_both_ways(machine, places)), 'vm')
+        self.function = built(made_of, lambda: masses_both_ways(machine, places))
+        self._machine, self._masses = machine, Kernel(self.function, 'vm')
         sensors = {names.index(name): item for name, item in direct(machine).items() if name.startswith('pressure/')}
         self._places = np.array(list(sensors), dtype=int)
         self._channels = [machine.channels.index(item.name) for item in sensors.values()]

@@ -67,7 +67,8 @@ class StateGates:
         for k in machine.actuated:
             variance[2 * len(machine.coordinates) + k] = (UNSURE / scale[k]) ** 2
         made_of = 'gates', machine.made_of, variance.tobytes().hex()
-        self._scan = Scan(built(made_of, lambda: gates_step(machine, variance)), backend)
+        self.function = built(made_of, lambda: gates_step(machine, variance))
+        self._scan = Scan(self.function, backend)
         self._p = np.concatenate([np.zeros(GATE_NUMBERS), machine.parameters.mean])
         self.reset()
 

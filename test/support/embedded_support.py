@@ -36,11 +36,12 @@ class ExportedEstimator:
                             'mass', 'lower', 'upper', 'held_mass', 'held_lower', 'held_upper', 'held_stddev',
                             'held_for', 'raw', 'mean_nis')), ('taken', ctypes.c_int),
                         ('channel', ctypes.c_uint * channels), ('state', real * states),
-                        ('state_stddev', real * states)]
+                        ('state_stddev', real * states),
+                        ('faults', ctypes.c_uint), ('state_faults', ctypes.c_uint)]
 
         self._library, self._prefix = ctypes.CDLL(str(library)), prefix
         self._input, self._output = Input, Output
-        self._memory = ctypes.create_string_buffer(1 << 20)
+        self._memory = ctypes.create_string_buffer(1 << 21)
         self._call('init')
 
     def _call(self, name, *arguments):
@@ -61,3 +62,7 @@ class ExportedEstimator:
     def gap(self):
         """Samples were missing."""
         self._call('gap')
+
+    def pause(self, seconds):
+        """Samples were missing for so many s."""
+        getattr(self._library, f'{self._prefix}_pause')(self._memory, ctypes.c_double(seconds))

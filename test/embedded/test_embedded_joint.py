@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exported estimator that weighs motion and mass together against the Python pipeline, tick by tick: motion, mass,
+interval, statuses and faults, while loads change, sensors fail and all of them pause."""
+
+import re
+import shutil
+from functools import cache
+
+import numpy as np
+import pytest
+from core_support import crane
+from embedded_support import ExportedEstimator
+from export_support import run_test
+
+from mbse_ros.embedded.record import OBSERVER, STATUS, PythonEstimator
+from mbse_ros.embedded.tables import EstimatorSetup
+from mbse_ros.embedded.write import export_estimator
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.machine import load_machine
+from mbse_ros.monitor.faults import Fault
+from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.simulation.work import working_machine
+from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+
+pytestmark = pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
+BETWEEN = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}     # between ticks
+TICK = 0.01         # s
+MASS = 1e-9         # of a mass: what rounding makes of sums of which only 1e-8 is left after a start
+
+
+def setup_of(name='patu655_lift', **changes):
+    machine = crane() if name == 'patu655_lift' else load_machine(name)
+    return EstimatorSetup(machine, ObserverSettings(**changes), PayloadSettings())
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp('c') / 'lift'
+    export_estimator(setup_of(**BETWEEN), path)
+    return path
+
+
+@cache
+def motion(payload, ticks=2600):
+    """Samples and commands of a load that is moved at random; of any load in the same way."""
+    machine = crane()
+    work = working_machine(machine, payload, 7, 'random', duration=ticks * TICK)
+    frames = [work.frame() for _ in range(ticks)]
+    return (np.array([[frame.samples[name] for name in machine.channels] for frame in frames]),
+            np.array([[frame.commands[name] for name in machine.commands] for frame in frames]))
+
+
+def compared(folder, samples, commands, pauses=()):
+    """Statuses and faults of the mass in all ticks; asserts that all numbers are those of Python. ``pauses``: by tick,
+    ticks without samples before it."""
+    of, pauses = setup_of(**BETWEEN), dict(pauses)
+    exported, python = ExportedEstimator(folder, 'patu655_lift', '-O1'), PythonEstimator(of, 'auto')
+    status, faults = set(), Fault(0)
+    for k, (sample, command) in enumerate(zip(samples, commands)):
+        if k in pauses:
+            python.pause(pauses[k])
+            exported.pause(TICK * (1 + pauses[k]))
+        python.step(sample, command)
+        got, expected = exported.step(sample, command), python.output
+        if expected is None:
+            assert k in {0, *pauses} and np.isnan(got.mass), k
+            continue
+        state, mass = expected.state, expected.payload
+        assert (got.observer, got.status, got.state_faults, got.faults) == (
+            OBSERVER[state.status], STATUS[mass.status], state.faults, mass.faults), (k, mass, got)
+        np.testing.assert_allclose([got.held_mass, got.held_stddev, got.held_lower, got.held_upper],
+                                   [mass.mass, mass.stddev, mass.lower, mass.upper], rtol=MASS, atol=MASS,
+                                   err_msg=f'tick {k}')
+        stddev = np.sqrt(state.covariance.diagonal())
+        np.testing.assert_array_less(np.abs(got.state - state.mean[-1]) / stddev, 1e-9, f'tick {k}')
+        np.testing.assert_allclose(got.state_stddev, stddev, rtol=1e-9, err_msg=f'tick {k}')
+        assert (mass.status is PayloadStatus.UPDATING) == np.isfinite(got.mass)
+        status.add(mass.status)
+        faults |= mass.faults | state.faults
+    return status, faults
+
+
+def test_a_load_that_changes(folder):
+    samples, commands = motion(80.0)
+    samples = samples[:1900].copy()
+    samples[900:, 1] += 5e5 * (np.minimum(np.arange(1000) / 15, 1.0) - np.clip(np.arange(-500, 500) / 15, 0.0, 1.0))
+    status, faults = compared(folder, samples, commands)
+    assert {PayloadStatus.UPDATING, PayloadStatus.CHANGING, PayloadStatus.TOO_SLOW} <= status
+    assert Fault.LOAD_CHANGES in faults and Fault.FIRST_MASS in faults
+
+
+def test_sensors_that_fail(folder):
+    samples, commands = (part.copy() for part in motion(80.0))
+    samples[900, 1] = np.nan
+    samples[950:952, 1] += 2e6              # a spike that a shock explains
+    samples[1000:1030, 2] += 2e6 * np.minimum(np.arange(1, 31) / 4, 1.0)       # rejected for long, and no step
+    samples[1027:1030, 2] -= 2e6 * np.arange(1, 4) / 4
+    samples[1900:1960, 2] += 3e5            # steps alone, and back
+    samples[1100:1103, 0] -= 0.1            # jumps, and back
+    samples[1250:1255, 1] = -3e5            # below vacuum
+    samples[1400:1410, 0] = 3.0             # far away
+    samples[1600:1810, 1] = samples[1600, 1]        # stuck
+    samples[2200:2260, 1] = np.nan          # a pressure is silent
+    samples[2400:2440] = np.nan             # all are
+    status, faults = compared(folder, samples, commands)
+    assert {PayloadStatus.CONTACT, PayloadStatus.IMPLAUSIBLE, PayloadStatus.NO_DATA} <= status
+    expected = (Fault.MISSING | Fault.STUCK | Fault.REJECTED | Fault.JUMPED | Fault.VACUUM | Fault.FAR
+                | Fault.UNMEASURED | Fault.DOUBTED | Fault.OUTSIDE_FORCE | Fault.NOT_TRUSTED | Fault.SETTLING)
+    assert expected & ~faults == Fault(0)
+
+
+def test_a_pressure_that_drifts_and_commands_that_come_rarely(folder):
+    """The mass of its blocks steps, leans and settles; later valves move on while commands are held."""
+    samples, commands = (part.copy() for part in motion(80.0))
+    samples[1000:, 1] += np.minimum(np.arange(1600) / 600, 1.0) * 6e5
+    commands[2100:] = commands[2100 + np.arange(500) // 10 * 10]
+    status, faults = compared(folder, samples, commands)
+    assert PayloadStatus.CHANGING in status and Fault.LOAD_CHANGES in faults
+
+
+def test_hoses_that_are_swapped(folder):
+    samples, commands = motion(80.0)
+    status, faults = compared(folder, samples[:1500, [0, 2, 1]], commands[:1500])
+    assert Fault.EXCHANGED in faults and PayloadStatus.UPDATING not in status
+
+
+def test_pauses_of_all_sensors(folder):
+    samples, commands = motion(80.0)
+    there = np.r_[0:900, 920:1300, 1400:2000]
+    _, faults = compared(folder, samples[there], commands[there], {900: 20, 1280: 100})
+    assert Fault.SETTLING in faults
+
+
+def test_after_a_gap_of_unknown_length_the_load_may_be_another(folder):
+    (light, commands), (heavy, _) = motion(20.0), motion(120.0)
+    exported = ExportedEstimator(folder, 'patu655_lift', '-O1')
+    before = [exported.step(*row) for row in zip(light[:900], commands)]
+    exported.gap()
+    after = [exported.step(*row) for row in zip(heavy[900:1800], commands[900:])]
+    weighed = [one.mass for one in after if one.status == 0]
+    assert abs(before[-1].held_mass - 20.0) < 8.0 and len(weighed) > 100
+    assert abs(weighed[-1] - 120.0) < 8.0 and after[0].reasons == 32 and after[1].observer == OBSERVER[
+        ObserverStatus.STARTING]
+    exported.new_load()
+    assert np.isnan(exported.step(heavy[1801], commands[1801]).held_mass)
+
+
+def test_closed_loops_and_several_cylinders(tmp_path):
+    """The recorded ticks of the file's own test, compiled without a warning; nothing is allocated, nothing calls
+    itself."""
+    export_estimator(setup_of('patu655'), tmp_path / 'c')
+    done = run_test(tmp_path / 'c', 'cc', '-O0')
+    off = re.findall(r'of the mass (\S+), of a position (\S+) ', done.stdout)
+    assert done.returncode == 0 and max(map(float, off[0])) < 1e-9, done.stdout
+    text = ''.join(path.read_text() for path in (tmp_path / 'c').glob('patu655*'))
+    assert not re.search(r'\b(malloc|calloc|realloc|alloca|free|printf)\s*\(', text)
+    for name, body in re.findall(r'^static [^\n;=]*?(\w+)\([^;]*?\) \{\n(.*?)^\}', text, re.DOTALL | re.MULTILINE):
+        assert not re.search(rf'(?<!>)\b{name}\(', body), f'{name} calls itself'
+
+
+def test_single_precision(tmp_path):
+    """All recorded ticks have the statuses of Python."""
+    export_estimator(setup_of(), tmp_path / 'c', single=True)
+    run = run_test(tmp_path / 'c', 'cc', '-Wdouble-promotion', '-O1')
+    assert run.returncode == 0, run.stdout
