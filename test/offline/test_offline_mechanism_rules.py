@@ -73,9 +73,23 @@ def test_a_gain_that_is_no_unit_is_left_to_the_filter() -> None:
     assert found(scaled('crank_gyro', 4.0)) == []
 
 
+def test_a_sensor_of_another_motion_gets_no_unit() -> None:
+    """Most of what a gyro reads is of another motion, at 5 Hz; of a little of it nothing is said."""
+    def mixed(share: float) -> list[tuple[str, tuple[str, ...]]]:
+        size = share * DEGREES * 1.4
+        return [item for item in found(lambda channel, t, value: (
+            t, DEGREES * value + size * np.sin(2e-9 * np.pi * 5.0 * t) if channel == 'crank_gyro' else value))
+            if item[0] == 'unit']
+    assert mixed(0.05) == [('unit', GYRO)] and mixed(1.5) == []
+
+
 def test_the_second_encoder_of_a_mechanism_is_looked_at_too() -> None:
     """The piston of a slider-crank in mm: its pose follows from the crank."""
     assert ('unit', ('piston_position',)) in found(scaled('piston_position', 1000.0), name='slider_crank')
+
+
+def test_an_inclinometer_by_strokes_that_move_it() -> None:
+    assert found(scaled('boom_tilt', -1.0), name='excavator_arm') == [('negated', ('boom_tilt',))]
 
 
 def test_a_stroke_where_the_cylinder_cannot_be() -> None:
@@ -124,3 +138,14 @@ def test_stamps() -> None:
 def test_what_cannot_be_looked_at_is_said() -> None:
     without = verdict(lambda channel, t, value: None if channel == 'encoder' else (t, value))
     assert without.unchecked == ('speeds against positions, as no sound encoder measures theta',)
+    driven = verdict(name='four_bar_adams_driven')
+    assert driven.findings == () and driven.unchecked == ('speeds against positions, as all coordinates are driven',)
+
+
+def test_a_fast_motion_that_is_sampled_rarely_is_not_noise() -> None:
+    """A gyro of the four-bar with a spring, which swings within three samples at 20 Hz; of one at 50 Hz noise shows."""
+    assert found(lambda channel, t, value: (t, value), name='four_bar_spring', rate=20.0, seconds=6.0) == []
+
+    def noisy(channel: str, t: int, value: float) -> tuple[int, float]:
+        return t, value + (0.3 * np.random.default_rng(t).normal() if channel == 'crank_gyro' else 0.0)
+    assert ('noise', GYRO) in found(noisy, rate=50.0)

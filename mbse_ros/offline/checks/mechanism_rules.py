@@ -28,7 +28,7 @@ from ..log_samples import LogSamples
 from .channel_series import STEP, Means, Series, means_of, series_of
 from .plausibility import OWN, Verdict
 from .remedies import DEGREE, LENGTH_UNITS, Finding
-from .sensor_rules import huge_values, sensor_findings
+from .sensor_rules import SPIKE_S, huge_values, sensor_findings
 from .time_rules import age_findings, joined, leaps, time_findings
 
 BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a joint is beyond its limits
@@ -39,6 +39,7 @@ NOWHERE = 0.5       # share of them without a pose, from which on something is w
 FEWEST = 20         # instants from which on a gain is looked at
 ALIKE = 1.25        # times a gain, up or down, that is the same
 EXPLAINED = 0.9     # share of the motion of a sensor that the gain explains
+HALF_TURN = 3.0     # rad, from which on an angle may have been at +-pi, where it wraps
 MOVES = 10.0        # deviations of a sensor's noise: less motion says nothing of its gain
 UNITS = {'rad': {'degrees': DEGREE}, 'm': LENGTH_UNITS}
 
@@ -56,7 +57,9 @@ def mechanism_verdict(samples: LogSamples, model: Model, names: Sequence[str], a
     findings += [item for item in joined(age_findings(ages.apart if ages else {})) if not told & set(item.channels)]
     findings += huge_values(samples)
     for name, channel in channels.items():
-        findings += sensor_findings(replace(channel, name=name), series[name], *_unit(model, channel))
+        rare = series[name].t.size < 2 or float(np.median(np.diff(series[name].t))) > SPIKE_S
+        findings += [item for item in sensor_findings(replace(channel, name=name), series[name], *_unit(model, channel))
+                     if item.kind != 'noise' or not rare]     # of a mechanism a fast motion looks so, sampled rarely
         findings += _beyond_limits(model, name, channel, series[name])
     if any(item.kind in ('clock', 'stamp', 'unstamped') for item in findings):
         return Verdict(tuple(findings), ('speeds against positions, whose stamps are not of one clock',))
@@ -127,8 +130,9 @@ def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[st
     """Findings on units and signs, and why they could not be looked at, or ''."""
     encoders = _encoders(model, channels)
     missing = [name for place, name in zip(model.z, model.independent) if place not in encoders]
-    if missing:
-        return [], f'speeds against positions, as no sound encoder measures {", ".join(missing)}'
+    if missing or not encoders:
+        return [], ('speeds against positions, as no sound encoder measures ' + ', '.join(missing) if missing else
+                    'speeds against positions, as all coordinates are driven')
     of = problem(model, tuple(dict.fromkeys(name.partition('.')[0] for name in names)))
     means = means_of({f'position/{name}' if channels[name].sensor.kind in PLACES else name: series[name]
                       for name in channels})
@@ -149,7 +153,8 @@ def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[st
         if name not in channels or name in encoders.values():
             continue
         kind, own = channels[name].sensor.kind, means.values.get(f'position/{name}', means.values.get(name))
-        if own is not None and kind in (*RATES, *PLACES) and not (of.angular[k] and kind in PLACES):
+        wraps = of.angular[k] and kind in PLACES and np.nanmax(read[:, k]) - np.nanmin(read[:, k]) > HALF_TURN
+        if own is not None and kind in (*RATES, *PLACES) and not wraps:
             gain = _gain(own[rows], read[:, k], channels[name].sensor.noise, kind in PLACES)
             gains |= {} if gain is None else {name: gain}
     return _judged_gains(model, gains, channels, tuple(encoders.values())), ''
