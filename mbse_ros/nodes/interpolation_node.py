@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from mbse_ros.msg import SensorSegment
 
 from ..bags.bulk.message_layout import TYPES, Forms, read
-from ..bags.channel_samples import Sample, TopicReader, is_strange, topic_readers
+from ..bags.channel_samples import Sample, topic_readers
 from ..bags.channels import parse_channel
 from ..bags.topics import TopicMap
 from ..errors import SampleError
@@ -77,13 +77,13 @@ class InterpolationNode(ManagedNode[Machine]):
         qos = deep_input(self.settings.sensor_reliability)
         self._waiting: Waiting[Sample] = Waiting()
         self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message)
-        self._refused: list[SampleError] = []
-        readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), self._refused.append)
+        refused: list[SampleError] = []
+        readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), refused.append)
         for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
             kind, callback = message_class(reader.msgtype), partial(self.on_message, topic)
             subscription = self.input(kind, topic, callback, qos, raw=True)
             self._waiting.add(topic, subscription,
-                              partial(self._read, topic, reader, Forms(topic, reader, self._refused)))
+                              partial(self._read, topic, reader.msgtype, Forms(topic, reader, refused)))
 
     def tick(self) -> float | None:
         """A warning where no segment came for long, and diagnostics; seconds until the next look."""
@@ -125,24 +125,16 @@ class InterpolationNode(ManagedNode[Machine]):
         if set(self.interpolator.lost) != self._lost:
             self._log_lost()
 
-    def _read(self, topic: str, reader: TopicReader, forms: Forms, cdr: bytes) -> Sequence[Sample]:
+    def _read(self, topic: str, msgtype: str, forms: Forms, cdr: bytes) -> Sequence[Sample]:
         """Samples of serialized bytes: to unpack them here costs less than rclpy's conversion."""
-        samples = forms.samples(cdr)
-        if samples is not None:
-            return samples
+        def message(cdr: bytes) -> Any:
+            found = read(cdr, msgtype) if msgtype in TYPES else None
+            return unpacked(topic, msgtype, cdr) if found is None else found.message
         try:
-            found = read(cdr, reader.msgtype) if reader.msgtype in TYPES else None
-            samples = reader.samples(topic, found.message if found else unpacked(topic, reader.msgtype, cdr))
+            return forms.read(cdr, message, self._refuse)
         except SampleError as error:
             self._refuse(error)
             return []
-        refused = self._refused.copy()
-        self._refused.clear()
-        for refusal in refused:
-            self._refuse(refusal)
-        if all(map(is_strange, refused)):
-            forms.learn(cdr)
-        return samples
 
     def _refuse(self, error: SampleError) -> None:
         """A line about a sample that is dropped; of a name that no sensor has one at most."""

@@ -244,12 +244,13 @@ class OwnTopicSamples(TopicSamples):
 
     def __init__(self, topic: str, sources: Sequence[ChannelSource]) -> None:
         super().__init__(topic, sources, sources[0].type, store_fields(typestore()))
+        self._arrival_ns = 0        # of the message that is read by itself
         refused: list[SampleError] = []
         self._forms = Forms(topic, self.reader(refused.append), refused)
 
     def reader(self, refuse: Refuse) -> TopicReader:
         """What reads single messages, for those with the same layout."""
-        return TopicReader(self.msgtype, lambda _, message: self.samples(message, 0, refuse))
+        return TopicReader(self.msgtype, lambda _, message: self.samples(message, self._arrival_ns, refuse))
 
     def _bind(self, source: ChannelSource, msgtype: str, fields: Fields,
               stamps: dict[str, Callable[[Any], int] | None]) -> _Bound:
@@ -267,16 +268,9 @@ class OwnTopicSamples(TopicSamples):
 
     def serialized(self, cdr: bytes, arrival_ns: int, refuse: Refuse) -> list[Sample]:
         """Samples of a message that arrived at a time, ns; raises SampleError for bytes that are not one."""
-        found = self._forms.samples(cdr)
-        if found is None:
-            left_out: list[SampleError] = []
-            message = looked_at(RawMessage(arrival_ns, self.topic, self.msgtype, cdr))
-            found = self.samples(message, arrival_ns, left_out.append)
-            if not left_out:
-                self._forms.learn(cdr)
-            for error in left_out:
-                refuse(error)
-        return found
+        self._arrival_ns = arrival_ns
+        return self._forms.read(cdr, lambda cdr: looked_at(RawMessage(arrival_ns, self.topic, self.msgtype, cdr)),
+                                refuse)
 
 
 def as_object(value: Any) -> Any:

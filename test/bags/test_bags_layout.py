@@ -38,16 +38,14 @@ class Live:
         return samples, found
 
     def take(self, topic: str, kind: str, cdr: bytes) -> tuple[list, list[str]]:
-        samples = self.forms[topic].samples(cdr)
+        refused: list[SampleError] = []
+        self.quick += self.forms[topic].samples(cdr) is not None
+        try:
+            samples = self.forms[topic].read(cdr, lambda cdr: decode(RawMessage(0, topic, kind, cdr)), refused.append)
+        except SampleError as error:
+            samples, refused = [], [error]
         assert not self.refused
-        if samples is not None:
-            self.quick += 1
-            return samples, []
-        samples, refused = self.one_by_one(topic, kind, cdr)
-        if all(map(is_strange, self.errors)):
-            self.forms[topic].learn(cdr)
-            assert not self.refused
-        return samples, refused
+        return samples, [str(error) for error in refused]
 
 
 @pytest.mark.parametrize('seed', [1, 2, 3])

@@ -257,6 +257,21 @@ class Forms:
                 return [Sample(channel, stamp, values[place]) for channel, place in samples]
         return None
 
+    def read(self, cdr: bytes, message: Callable[[bytes], Any], refuse: Callable[[SampleError], None]) -> list[Sample]:
+        """Samples of a message by a form, else by the reader, of what ``message`` makes of the bytes; ``refuse`` gets
+        what the reader has refused. Raises what ``message`` does."""
+        found = self.samples(cdr)
+        if found is not None:
+            return found
+        found = self._reader.samples(self._topic, message(cdr))
+        refused = self._refused.copy()
+        self._refused.clear()
+        for error in refused:
+            refuse(error)
+        if all(map(is_strange, refused)):
+            self.learn(cdr)
+        return found
+
     def learn(self, cdr: bytes) -> None:
         """Take a message that no form fits as a new form, as long as there are not too many."""
         if self._left > 0 and STAMP.stop <= len(cdr) <= LARGEST:
