@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import hydraulic_observer, mass_information, outside_force, rare_commands, unweighed_motion, weighing
+from ..estimators import between_samples, hydraulic_observer, mass_information, outside_force, unweighed, weighing
 from ..estimators.hydraulic_model import largest_pressure
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import direct
 from ..estimators.hydraulic_state import state_names
-from ..estimators.silent_pressures import FLOW_AGAIN
+from ..estimators.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
 from ..monitor import clocks, exchanged, trust
 from ..monitor import mass as monitor_mass
@@ -45,9 +45,9 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'LOAD_SQUARE': steps.LOAD, 'NUMBER_SQUARE': steps.NUMBER, 'ALIKE': steps.ALIKE, 'ANOTHER': joint.ANOTHER * span,
         'STEP_S': of.step_ns * 1e-9, 'STEP_NS': float(of.step_ns), 'RETURN_NS': float(RETURN_NS),
         'LATE': outside_force.LATE, 'RECENT': outside_force.RECENT, 'SHOCKS': outside_force.SHOCKS,
-        'SILENT_AFTER': of.observer.silent_after, 'ONE_WAY': rare_commands.ONE_WAY,
-        'RARE_GAP': max(rare_commands.SELDOM * of.step_ns * of.substeps, 1e9 * rare_commands.WHOLE),
-        'RARE_REMEMBERED': rare_commands.REMEMBERED, 'PAUSES': weighing.PAUSES, 'FORGOTTEN': FORGOTTEN,
+        'SILENT_AFTER': of.observer.silent_after, 'ONE_WAY': between_samples.ONE_WAY,
+        'RARE_GAP': max(between_samples.SELDOM * of.step_ns * of.substeps, 1e9 * between_samples.WHOLE),
+        'RARE_REMEMBERED': between_samples.REMEMBERED, 'PAUSES': weighing.PAUSES, 'FORGOTTEN': FORGOTTEN,
         'LONGEST_PAUSE': clocks.PAUSE_NS * 1e-9, 'REMEMBERED': joint.REMEMBERED, 'FADES': common_errors.FADES,
         'MEMORY': common_errors.MEMORY, 'TICK_ROUND': common_errors.TICK, 'DELAY': common_errors.DELAY,
         'LOOK_BACK': change.LOOK_BACK, 'FORGOTTEN_MUCH': change.CHANGED, 'FORGOTTEN_ALL': change.ANOTHER,
@@ -71,10 +71,10 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
     found = {
         'SPAN': span, 'SHOCK': o.SHOCK, 'MASS_AFTER_SHOCK': o.MASS_AFTER_SHOCK, 'FORCE_PSD': of.observer.force_psd,
         'LARGEST_ACTIVITY': mass_information.LARGEST_ACTIVITY, 'PRESSURE_PSD': of.observer.pressure_psd,
-        'RARE_DENSITY': rare_commands.DENSITY, 'RAMP': rare_commands.RAMP, 'VALVE_CLOSED': rare_commands.CLOSED,
-        'FLOW_AGAIN': FLOW_AGAIN, 'LARGEST_PRESSURE': largest_pressure(of.machine), 'UNSEEN': unweighed_motion.UNSEEN,
-        'UNSEEN_ANOTHER': unweighed_motion.ANOTHER, 'ANY': unweighed_motion.ANY,
-        'AGAIN_ACTIVITY': unweighed_motion.AGAIN,
+        'RARE_DENSITY': between_samples.DENSITY, 'RAMP': between_samples.RAMP, 'VALVE_CLOSED': between_samples.CLOSED,
+        'FLOW_AGAIN': FLOW_AGAIN, 'LARGEST_PRESSURE': largest_pressure(of.machine), 'UNSEEN': unweighed.UNSEEN,
+        'UNSEEN_ANOTHER': unweighed.ANOTHER, 'ANY': unweighed.ANY,
+        'AGAIN_ACTIVITY': unweighed.AGAIN,
         'RESTART': filter.RESTART, 'CONVINCING': joint.CONVINCING, 'HARDLY': joint.HARDLY,
         'LEAST_INFORMATION': (joint.UNKNOWN * span) ** -2,
         'LOST': change.LOST, 'AGREES': change.AGREES, 'CALM': change.CALM, 'LEAST_NOISE': change.LEAST * span,

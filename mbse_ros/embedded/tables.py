@@ -18,17 +18,17 @@ from ..estimators.observer_settings import ObserverSettings
 from ..estimators.outside_force import OPENED
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
-from ..monitor import pressure_steps
+from ..monitor import samples
 from ..monitor.bounds import DEEPEST, ROOM, StateBounds
 from ..monitor.channels import FINEST, GRAIN, MOVED, NEAR, PERIODS
 from ..monitor.faults import Fault
-from ..monitor.recovery import FALLS
 from ..monitor.samples import RangeCheck, StepCheck
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
 from ..streams.interpolation import LONGEST_STEP
+from ..streams.machine_monitor import FALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,8 +110,8 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     """Single numbers by their macros."""
     gain, (low, high) = gain_of(of.payload.low_pass_gain, of.step), of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
-            'MOVED': MOVED, 'FINEST': FINEST, 'GRAIN': GRAIN, 'SUDDEN_STEP': pressure_steps.SUDDEN,
-            'STEP_NOISES': pressure_steps.NOISES, 'CALM_STEP': pressure_steps.CALM, 'BACK': pressure_steps.BACK,
+            'MOVED': MOVED, 'FINEST': FINEST, 'GRAIN': GRAIN, 'SUDDEN_STEP': samples.SUDDEN,
+            'STEP_NOISES': samples.NOISES, 'CALM_STEP': samples.CALM, 'BACK': samples.BACK,
             'NIS_MEMORY': NIS_MEMORY, 'ROOM': ROOM, 'DEEPEST': DEEPEST,
             'OPENED': OPENED,
             'START_VELOCITY': of.observer.start_velocity, 'FALLS': FALLS, 'TICK': 1.0 / of.rate, 'DECAY': 1.0 - gain,
@@ -121,7 +121,7 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
 
 def lengths() -> dict[str, int]:
     """Lengths of what is kept of samples, by their macros."""
-    return {'SIDE': pressure_steps.SIDE, 'WIDTH_STEPS': pressure_steps.WIDTH, 'SERIES': 2 * NEAR + 2,
+    return {'SIDE': samples.SIDE, 'WIDTH_STEPS': samples.WIDTH, 'SERIES': 2 * NEAR + 2,
             'PERIODS': PERIODS}
 
 

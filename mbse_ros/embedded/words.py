@@ -15,7 +15,7 @@ from ..estimators.weighing import PAUSES
 from ..export.folder import render, wrapped
 from ..machine.equations import pressure_pairs
 from ..monitor.faults import DOUBTS
-from ..monitor.pressure_steps import WIDTH
+from ..monitor.samples import WIDTH
 from ..version import __version__
 from . import joint_numbers
 from .tables import (

@@ -23,8 +23,8 @@ from .hydraulic_model import NOISES, HydraulicModel, largest_pressure
 from .mass_information import LARGEST_ACTIVITY, columns
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED
-from .silent_pressures import UNKNOWN_FLOW
 from .swing import SPREAD, spread_of_rate
+from .unweighed import UNKNOWN_FLOW
 from .weighing import frictions, mass_numbers
 
 

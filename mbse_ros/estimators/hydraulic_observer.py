@@ -19,19 +19,17 @@ from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
+from .between_samples import DENSITY, InterpolationError, RareCommands, pushes
 from .filters.running import RunningFilter
 from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .hydraulic_state import MPA, SegmentResult, last_samples
-from .interpolation_error import InterpolationError, pushes
 from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
 from .observer_settings import ObserverSettings
 from .outside_force import OutsideForce
-from .rare_commands import DENSITY, RareCommands
 from .sample_plan import SamplePlan, SamplePlans
-from .silent_pressures import SilentPressures
-from .unweighed_motion import UnweighedMotion
+from .unweighed import SilentPressures, UnweighedMotion
 from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start

@@ -5,7 +5,7 @@ The values between two samples repeat these samples' noise: taken as measurement
 times, at whatever variance. So each sample corrects once, with its own variance, at its stamp; in between the model
 predicts, and the states between two samples are put on a line. Where samples are rare the prediction gets too long for
 a stiff fluid linearised: a sample is then taken in parts, and what its line may be off counts with its noise: see
-``interpolation_error``.
+``between_samples``.
 """
 
 from __future__ import annotations

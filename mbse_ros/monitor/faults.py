@@ -97,9 +97,9 @@ KINDS = {
         f'{_REFUSED} until as much is jumped back',
         'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
         '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.samples.NOISE} standard deviations; '
-        'one pressure of a cylinder that changes by {monitor.pressure_steps.SUDDEN} times the largest change in the '
-        '{monitor.pressure_steps.SIDE} samples beside it and {monitor.pressure_steps.NOISES} standard deviations, at '
-        '{monitor.pressure_steps.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
+        'one pressure of a cylinder that changes by {monitor.samples.SUDDEN} times the largest change in the '
+        '{monitor.samples.SIDE} samples beside it and {monitor.samples.NOISES} standard deviations, at '
+        '{monitor.samples.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
         'it by {monitor.channels.FARTHER} times their changes, and {monitor.channels.NOISE} standard deviations, of a '
         'sample that is rejected, and then off those after it, too', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
@@ -125,7 +125,7 @@ KINDS = {
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',
-        'lines between samples that are off by {estimators.interpolation_error.RARE} standard deviations',
+        'lines between samples that are off by {estimators.between_samples.RARE} standard deviations',
         (_STATE, _MASS)),
     Fault.UNMEASURED: Kind(
         'nothing is measured', 'no sensor gives a sample that can be used',

@@ -8,8 +8,8 @@ import pytest
 from core_support import crane
 from plausibility_logs import frames_of, machine_of
 
+from mbse_ros.estimators.between_samples import RareCommands
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.rare_commands import RareCommands
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.streams.interpolation import InterpolationSettings
 from mbse_ros.streams.pipeline import Output, Pipeline

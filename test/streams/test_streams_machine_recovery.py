@@ -15,9 +15,9 @@ from plausibility_logs import frames_of, machine_of
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
-from mbse_ros.monitor.recovery import Recovery
 from mbse_ros.monitor.samples import StepCheck
 from mbse_ros.simulation.crane import SensorFrame
+from mbse_ros.streams.machine_monitor import Recovery
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage

@@ -14,8 +14,8 @@ from core_support import crane, feed, work_cycle
 from streams_samples import BASE, CHANNELS, COMMANDS, MS, rows
 from streams_samples import feed as segments_of
 
+from mbse_ros.estimators.between_samples import InterpolationError
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.mass_information import MassInformation, mass_information
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine

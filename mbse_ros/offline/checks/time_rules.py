@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...estimators.interpolation_error import RARE, line_errors
+from ...estimators.between_samples import RARE, line_errors
 from ...estimators.linkage_settings import LinkageSettings
 from ...machine import Machine
 from ...monitor.ages import Age, offsets
