@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..bags.bag import Bag
-from ..bags.messages import typestore
 from ..errors import BagError, DescriptionError, shown
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Nodetype
     from rosbags.typesys.store import Typestore
+
+    from ..bags.bag import Bag
 
 HEADER, TIME, QUATERNION = 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time', 'geometry_msgs/msg/Quaternion'
 ANGLES = ('roll', 'pitch', 'yaw')      # that a quaternion has as well, rad
@@ -90,6 +90,8 @@ def bag_store(bag: Bag, msgtypes: Iterable[str], definitions: Mapping[str, str] 
     Raises BagError or DescriptionError for a definition that cannot be read.
     """
     from rosbags.typesys import Stores, get_typestore  # here: slow to import
+
+    from ..bags.messages import typestore
     types: Types = {}
     for msgtype in msgtypes:
         if msgtype in bag.definitions:
