@@ -126,8 +126,3 @@ def test_the_table_names_all_mechanisms():
     rows = [line.split('|')[1] for line in table.splitlines() if line.startswith('| `')]
     named = {name for row in rows for name in re.findall(r'`(\w+)`', row)}
     assert named == set(known_mechanisms())
-
-
-def test_the_pictures_are_there():
-    for picture in re.findall(r'!\[.*?\]\((.*?)\)', TEXT):
-        assert (DOCS / picture).is_file()
