@@ -94,12 +94,11 @@ def states(outputs: list[Output]) -> np.ndarray:
     return np.concatenate([np.hstack([output.state.mean, output.state.weighing]) for output in outputs])
 
 
-@pytest.mark.parametrize('step', [0.5e-3, 2e-3])
-def test_joined_segments_give_the_same_states(step: float) -> None:
+@pytest.mark.parametrize('step, segment', [(0.5e-3, 0.1), (2e-3, 0.3)])
+def test_joined_segments_give_the_same_states(step: float, segment: float) -> None:
     """To the bit, from the step on at which commands are seen to be rare."""
-    single = states(through('zx200', 400.0, 8, step, count=FEW))
-    for segment in (0.1, 0.3):
-        np.testing.assert_array_equal(states(through('zx200', 400.0, 8, step, segment, count=FEW)), single)
+    np.testing.assert_array_equal(*(states(through('zx200', 400.0, 8, step, joined, count=FEW))
+                                    for joined in (segment, 0.0)))
 
 
 def test_the_same_tuning_once_more_forgets_no_mass() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import crane, cycle_run, feed
+from core_support import crane, feed, work_cycle
 
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
@@ -85,7 +85,7 @@ def test_a_machine_whose_sensor_slips_holds_its_mass(valve: str) -> None:
     def slipped(frame: SensorFrame) -> SensorFrame:
         shift = 0.05 if frame.stamp_ns > 2_000_000_000 else 0.0
         return replace(frame, samples=frame.samples | {STROKE: frame.samples[STROKE] + shift})
-    outputs = feed(Pipeline(crane(valve)), [slipped(f) for f in cycle_run(valve).frames])
+    outputs = feed(Pipeline(crane(valve)), [slipped(f) for f in work_cycle()[:900]])
     after = [o for o in outputs if o.state.stamp_ns > 2_010_000_000]
     assert len(after) > 500 and all(o.state.status is not ObserverStatus.OK for o in after)
     assert all(o.payload.status is PayloadStatus.NO_DATA for o in after)
@@ -97,7 +97,7 @@ def test_a_machine_whose_sensor_slips_holds_its_mass(valve: str) -> None:
 def test_an_observer_that_starts_again_does_not_believe_a_slipped_sensor() -> None:
     """It starts without that sample: the position is not known to a centimetre, and the reason stays."""
     frames = [replace(f, samples=f.samples | {STROKE: f.samples[STROKE] + 0.05 * (f.stamp_ns > 2_000_000_000)})
-              for f in cycle_run('orifice').frames[:260]]
+              for f in work_cycle()[:260]]
     pipeline = Pipeline(crane())
     feed(pipeline, frames[:230])
     pipeline.observer._observer.reset()

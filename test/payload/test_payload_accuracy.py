@@ -13,7 +13,6 @@ from core_support import (
     VALVES,
     Run,
     crane,
-    cycle_run,
     estimate,
     exact_crane,
     feed,
@@ -136,7 +135,7 @@ STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus
 
 @pytest.mark.parametrize('status', STATUSES)
 def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
-    frames = cycle_run('orifice').frames[:600]
+    frames = work_cycle()[:600]
     observer = kinematic() if status is PayloadStatus.ACCELERATING else ObserverSettings()     # another weighs it
     outputs = estimate('orifice', frames, observer, PayloadSettings(**STATUSES[status]), segment=SEGMENT).outputs
     some = [o.payload for o in outputs if o.payload.status is status]
@@ -146,7 +145,7 @@ def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
 def test_a_mass_whose_interval_is_wider_than_a_share_of_the_range_is_not_weighed() -> None:
     """As wide as half of those of a run are."""
     low, high = crane().payload_data.limits
-    frames = cycle_run('orifice').frames[:600]
+    frames = work_cycle()[:600]
     before = [o.payload for o in estimate('orifice', frames).outputs]
     widest = np.median([p.upper - p.lower for p in before if p.status is PayloadStatus.UPDATING]) + 1e-6
     share = float(widest) / (high - low)

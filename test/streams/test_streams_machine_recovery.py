@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import crane, cycle_run, feed, kinematic
+from core_support import crane, feed, kinematic, work_cycle
 from machine_variants import variant
 from plausibility_logs import frames_of, machine_of
 
@@ -124,7 +124,7 @@ def outside(outputs: list[Output], frames: list[SensorFrame], place: int) -> lis
 def test_a_sensor_that_sticks_in_motion_and_returns(valve: str) -> None:
     """1 s, in which the piston moves by 0.15 m: the coordinate starts again, nothing is weighed until it has settled,
     and the state and then the mass come back."""
-    frames = stuck(cycle_run(valve).frames, STROKE)
+    frames = stuck(work_cycle(), STROKE)
     outputs = feed(Pipeline(crane(valve)), frames)
     after = [o for o in outputs if o.state.stamp_ns > (END + 0.01) * 1e9]
     first = next(k for k, o in enumerate(after) if o.state.status is OK)
@@ -217,7 +217,7 @@ def test_an_excavator_starts_again_where_its_log_was_cut() -> None:
 def test_joined_segments_are_judged_by_each_sample(off: float, kept: bool) -> None:
     """50 mm from 2 s on, which a piston could move in the 0.1 s of a joined segment: refused as in single ones."""
     frames = [replace(f, samples=f.samples | {STROKE: f.samples[STROKE] + off * (f.stamp_ns > 2_040_000_000)})
-              for f in cycle_run('unknown').frames[:300]]
+              for f in work_cycle()[:300]]
     pipeline = Pipeline(crane('unknown'), segment=0.1)
     outputs = [*feed(pipeline, frames), *pipeline.flush()]
     after = [o.state for o in outputs if o.state.stamp_ns > 2_050_000_000]

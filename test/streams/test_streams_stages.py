@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders
+from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders, work_cycle
 
 from mbse_ros.errors import SampleError, SettingError
 from mbse_ros.estimators.observer_settings import ObserverSettings
@@ -269,7 +269,7 @@ def test_a_state_out_of_reach_is_outside_the_stroke() -> None:
 def test_payload_drops_what_waits_from_before_a_restart() -> None:
     """In the guard time of a lift, of an observer of the motion alone; the mass stays, the joint angles are solved
     afresh."""
-    moving = estimate('orifice', cycle_run('orifice').frames[:190], kinematic()).outputs[150:180]
+    moving = estimate('orifice', work_cycle()[:190], kinematic()).outputs[150:180]
     found = {}
     for restart in (False, True):
         payload = PayloadStage(crane())
