@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 def motion(payload, ticks=2600):
     """Samples and commands of a load that is moved at random; of any load in the same way."""
     machine = crane()
-    work = working_machine(machine, payload, 7, 'random', duration=ticks * TICK)
+    work = working_machine(machine, payload, 4, 'random', duration=ticks * TICK)
     frames = [work.frame() for _ in range(ticks)]
     return (np.array([[frame.samples[name] for name in machine.channels] for frame in frames]),
             np.array([[frame.commands[name] for name in machine.commands] for frame in frames]))
@@ -142,7 +142,8 @@ def test_after_a_gap_of_unknown_length_the_load_may_be_another(folder):
     assert abs(weighed[-1] - 120.0) < 8.0 and after[0].reasons == 32 and after[1].observer == OBSERVER[
         ObserverStatus.STARTING]
     exported.new_load()
-    assert np.isnan(exported.step(heavy[1801], commands[1801]).held_mass)
+    another = exported.step(heavy[1801], commands[1801])       # nothing of the load before is left
+    assert np.isnan(another.mass) and not another.held_stddev < 2.0 * after[-1].held_stddev
 
 
 def test_closed_loops_and_several_cylinders(tmp_path):
