@@ -31,5 +31,5 @@ def test_the_example_is_true(name: str, folder: Path, tmp_path: Path, monkeypatc
     test = doctest.DocTestParser().get_doctest(text, {'np': np, **public}, name, None, None)
     assert test.examples
     found: list[str] = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=found.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(test, out=found.append)
     assert not found, ''.join(found)

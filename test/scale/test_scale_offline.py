@@ -22,6 +22,7 @@ from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline import weigh_bags as weigh_module
 from mbse_ros.offline.bag import KINDS, parse_tuning
+from mbse_ros.offline.long_log import LongLog
 from mbse_ros.offline.weigh_bags import weigh_bags
 from mbse_ros.scale import table
 from mbse_ros.scale.export import NAMESPACE, Equipment, write_loads
@@ -159,7 +160,9 @@ def test_a_doubtful_bag_says_nothing_of_another_one_with_the_same_stamps(frames,
 
 def test_a_long_log_is_judged_in_parts(frames, tmp_path, monkeypatch) -> None:
     """What is wrong with one part speaks against the loads of that part alone."""
-    file = tmp_path / 'map.yaml'        # what a map reads comes sample by sample
+    # sample by sample: all of so short a log is one block
+    monkeypatch.setattr(LongLog, '_segments_of_blocks', LongLog._segments_one_by_one)
+    file = tmp_path / 'map.yaml'
     file.write_text('format: mbse/sources/1\nchannels:\n  pressure/lift_piston: {topic: sensors/pressure/lift_piston, '
                     'path: fluid_pressure, unit: Pa}\n')
     monkeypatch.setattr(weigh_module, 'PART', len(frames) * 14 // 5)      # 8.4 s
