@@ -20,8 +20,7 @@ from mbse_ros.dynamics.motion import Motion, simulate
 from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.plots import Bars, write_bars, write_plots
-from mbse_ros.report.sections import print_table, wide_console
-from mbse_ros.report.text import number
+from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.simulation.energy_balance import EXAMPLES, SCHEMES, SchemeRun, largest_kinetic, run_case
 from mbse_ros.studies.many import machine_name
 

@@ -24,8 +24,7 @@ from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.mechanism.assembly import COORDINATES
 from mbse_ros.mechanism.levels import level_rows
 from mbse_ros.report.files import check_file, check_folder, write_json
-from mbse_ros.report.sections import print_table, wide_console
-from mbse_ros.report.text import number
+from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
 from .timing import bound_state, interleaved

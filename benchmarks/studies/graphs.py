@@ -18,9 +18,8 @@ from mbse_ros.errors import SettingError
 from mbse_ros.graph.forward_lag import ForwardLag, GraphMotion
 from mbse_ros.graph.inverse import solve_inverse
 from mbse_ros.report.files import check_file, write_json
-from mbse_ros.report.sections import print_table, wide_console
 from mbse_ros.report.series import root_mean_square
-from mbse_ros.report.text import number
+from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
 from .smoothers import estimation_rows, length_rows

@@ -22,7 +22,7 @@ from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.report.files import check_file, write_json
-from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
 from .paper_reference import PaperModel, paper_step

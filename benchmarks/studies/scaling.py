@@ -26,8 +26,7 @@ from mbse_ros.errors import SettingError
 from mbse_ros.report.data import Curve, Panel
 from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.plots import write_plots
-from mbse_ros.report.sections import print_table, wide_console
-from mbse_ros.report.text import number
+from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
 from .timing import bound, interleaved

@@ -19,8 +19,7 @@ from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import simulate, step_count
 from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.report.files import check_file, write_json
-from mbse_ros.report.sections import print_table, wide_console
-from mbse_ros.report.text import number
+from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 from mbse_ros.workers import processors
 

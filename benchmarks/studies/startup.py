@@ -19,7 +19,7 @@ from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.report.files import check_file, write_json
-from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import print_table, wide_console
 from mbse_ros.simulation.work import frame_count, working_machine
 
 TAIL = 5        # lines of a command that failed

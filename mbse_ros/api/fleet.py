@@ -87,7 +87,7 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     from ..machine import load_machine  # here, as they take their time to import
     from ..offline.bag import KINDS, parse_tuning
     from ..offline.fleet import Task, held, known, run_fleet
-    from ..report.sections import tracked
+    from ..report.text import tracked
     from ..scale.export import CSV, PARQUET
     place, settings = Path(output), words(tuning or {})
     suffix = place.suffix.lower()

@@ -151,7 +151,7 @@ def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: 
 def show_tables(tables: Sequence[Table]) -> None:
     """Print them, as wide as they are in a file."""
     if tables:
-        from ..report.sections import print_table, wide_console
+        from ..report.text import print_table, wide_console
         console = wide_console()
         for table in tables:
             print_table(console, table.title, table.columns, table.rows)

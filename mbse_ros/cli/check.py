@@ -27,7 +27,7 @@ def check(
     from rich.text import Text
 
     from ..report.files import check_file
-    from ..report.sections import print_sections, wide_console
+    from ..report.text import print_sections, wide_console
     check_file(draw, '--draw', ('.png',))
     found, console = called(mbse.check, name, coordinates=coordinates, tuning=set_ or ()), wide_console()
     print_sections(console, found.sections)

@@ -80,7 +80,7 @@ def simulate(
         refuse_options('a mechanism', {**mechanism, **others, 'runs': runs, **many, 'json': json_})
         from ..api.simulate import simulate_bag
         from ..machine import load_machine
-        from ..report.sections import tracked
+        from ..report.text import tracked
         hand_over(simulate_bag(load_machine(name), output, tracked=tracked, **_given(
             {**machine, 'seed': seed, 'duration': duration})), None, wrote=wrote)
         return

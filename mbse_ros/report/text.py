@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and results as text, with no more digits than they carry."""
+"""Numbers and results as text, with no more digits than they carry; tables of text on the terminal."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from .data import PayloadTrack
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..description.tables import Section
+
+T = TypeVar('T')
+WIDEST = 1000       # characters of a line in a file
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -98,3 +108,45 @@ def wall_time(*stamps_ns: int) -> str:
 def lag_text(lag: float | None) -> str:
     """Lag of a smoother, s, or whole log, in words."""
     return 'all at once' if lag is None else f'{lag:g} s of lag'
+
+
+def wide_console() -> Console:
+    """Console that does not break the lines of a file or a pipe."""
+    from rich.console import Console  # here, as below: slow to import
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
+def tracked(items: Iterable[T], what: str, count: int) -> Iterable[T]:
+    """The same items, with a bar on a terminal."""
+    from rich.progress import track
+    console = wide_console()
+    return track(items, what, count, console=console, transient=True, disable=not console.is_terminal)
+
+
+def print_sections(console: Console, sections: Sequence[Section]) -> None:
+    """Print tables of name, value and note."""
+    from rich.table import Table
+    from rich.text import Text
+    for section in sections:
+        table = Table(title=Text(section.title), title_justify='left', show_header=False, box=None, padding=(0, 2))
+        for row in section.rows:
+            table.add_row(Text(row.name), Text(row.value), Text(row.note))     # no markup in a file's words
+        console.print(table)
+        console.print()
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of figures: the first column to the left, all others to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+    table = Table(title=Text(title), title_justify='left', box=SIMPLE_HEAD, padding=(0, 1))
+    for k, column in enumerate(columns):
+        table.add_column(column, justify='right' if k else 'left')
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    if not console.is_terminal:     # nothing is cut in a file
+        console.width = max(console.width, console.measure(table, options=console.options.update(
+            max_width=WIDEST)).maximum)
+    console.print(table)

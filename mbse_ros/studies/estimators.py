@@ -15,8 +15,7 @@ from ..errors import SettingError
 from ..report.data import PALETTE, Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars, write_plots
-from ..report.sections import print_table, wide_console
-from ..report.text import number
+from ..report.text import number, print_table, wide_console
 from ..simulation.estimator_benchmark import (
     LOST,
     SENSOR_SETS,

@@ -14,8 +14,7 @@ from ..errors import SettingError, check_choice
 from ..machine import VALVE_KINDS
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars
-from ..report.sections import print_table, wide_console
-from ..report.text import number
+from ..report.text import number, print_table, wide_console
 from ..simulation.sensor_faults import BUS, FAULTS, chosen_faults, sensors_of
 from .fault_cases import TWICE, FaultCase, machine_of, run_case
 from .many import machine_name, many

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ..report.sections import tracked
+from ..report.text import tracked
 from ..workers import results
 
 T = TypeVar('T')

@@ -32,8 +32,7 @@ from ...offline.bag import estimate_bag, parse_tuning
 from ...offline.estimate import MachineEstimate
 from ...offline.estimate_report import report_run
 from ...report.linkage_drawing import write_linkage
-from ...report.sections import print_table
-from ...report.text import number
+from ...report.text import number, print_table
 from ...report.writer import write_report
 from ...resources import share_directory
 from ...simulation import estimator_benchmark
