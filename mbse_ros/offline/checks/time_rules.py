@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...estimators.between_samples import RARE, line_errors
-from ...estimators.linkage_settings import LinkageSettings
 from ...machine import Machine
 from ...monitor.ages import Age, offsets
 from ...monitor.rates import needed_rate
@@ -19,6 +19,9 @@ from ..log_samples import LogSamples
 from .channel_series import Series
 from .clock_rules import set_findings
 from .remedies import Finding
+
+if TYPE_CHECKING:
+    from ...estimators.linkage_settings import LinkageSettings  # imports all filters
 
 SECOND = 1_000_000_000
 FEW = 3                 # samples: fewer wrong stamps are slips that cost nothing
@@ -220,7 +223,7 @@ def _rate(item: _Stamps, settings: InterpolationSettings | LinkageSettings) -> l
     if usual < SHORTEST:
         return [Finding('stamp', (item.name,), f'a sample each {usual:.3g} s',
                         f'the unit of its stamps is wrong; {RECORD}')]
-    if usual <= SELDOM or isinstance(settings, LinkageSettings):
+    if usual <= SELDOM or not isinstance(settings, InterpolationSettings):
         return []
     used = (f'what moves in between is not seen, though it is interpolated up to interpolation.max_gap '
             f'({settings.max_gap:g} s)' if usual <= settings.max_gap else
