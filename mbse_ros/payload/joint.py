@@ -9,7 +9,7 @@ or so is discarded where the state turns out to be wrong.
 from __future__ import annotations
 
 from collections import deque
-from math import exp, log, nan, sqrt
+from math import exp, isfinite, log, nan, sqrt
 
 import numpy as np
 
@@ -127,8 +127,9 @@ class JointEstimator:
         """The mass so far; of ``reported`` only a change of the load is used."""
         if reported is not None and reported.size:
             lost = float(MassInformation.of(reported).log_kept.sum())
-            self._filter.forget(float(np.exp(lost)))
-            self._common.forget(lost)
+            if isfinite(lost):      # else of a state that left the finite numbers
+                self._filter.forget(float(np.exp(lost)))
+                self._common.forget(lost)
         return self._result(nan, GATES[0])
 
     def difference(self, new: Mass, old: Mass) -> tuple[float, float]:

@@ -195,6 +195,19 @@ def test_a_mass_whose_information_fades_is_unknown() -> None:
     assert np.isnan(widths[-150:]).all()
 
 
+def test_a_state_that_left_the_finite_numbers_leaves_the_mass_known() -> None:
+    payload = JointEstimator(crane(), PayloadSettings(), 'vm')
+    states = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1))
+    reported = np.zeros((100, columns(crane().parameters.consider.size)))
+    reported[:, 0], reported[:, 1] = 1.0, 50.0
+    for _ in range(15):
+        payload.process(states, P, DT, reported)
+    payload.hold(np.full_like(reported, np.nan))
+    payload.restart()
+    after = [payload.process(states, P, DT, reported) for _ in range(30)]
+    assert after[-1].mass == pytest.approx(50.0) and np.isfinite(after[-1].stddev)
+
+
 def test_what_an_observer_reports_has_one_layout() -> None:
     """The rows of the wire by their names, and what of them adds up."""
     rows = np.arange(10.0).reshape(2, 5)
