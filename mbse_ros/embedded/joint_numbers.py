@@ -50,7 +50,6 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'RARE_REMEMBERED': between_samples.REMEMBERED, 'PAUSES': weighing.PAUSES, 'FORGOTTEN': FORGOTTEN,
         'LONGEST_PAUSE': clocks.PAUSE_NS * 1e-9, 'REMEMBERED': joint.REMEMBERED, 'FADES': common_errors.FADES,
         'MEMORY': common_errors.MEMORY, 'TICK_ROUND': common_errors.TICK, 'DELAY': common_errors.DELAY,
-        'DECIDED': common_errors.DECIDED,
         'LOOK_BACK': change.LOOK_BACK, 'FORGOTTEN_MUCH': change.CHANGED, 'FORGOTTEN_ALL': change.ANOTHER,
         'SETTLES': change.SETTLES, 'PATIENT': change.PATIENT, 'WEIGHED_FIRST': _first(of),
         'AFTER_CONTACT': m.AFTER_CONTACT, 'LEAK': m.LEAK, 'LASTING': m.LASTING, 'ALARM_FADES': m.FADES,

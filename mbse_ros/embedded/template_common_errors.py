@@ -228,15 +228,7 @@ static void enter_first(estimator *e) {
 }
 
 static void enter_due(estimator *e) {
-  while (e->due_count && e->due_at[0] <= e->common_now + TICK_ROUND) {
-    block *const b = e->blocks + e->due[0];
-    double since = 0.0;
-    int k;
-    for (k = 1; k < e->due_count; ++k) since += e->blocks[e->due[k]].seconds;
-    /* the machine has paused before it was clear whether the load is another */
-    if (lean_of(e) != 0.0 && weighs(b) && since < DECIDED * DELAY) b->loose = 1;
-    enter_first(e);
-  }
+  while (e->due_count && e->due_at[0] <= e->common_now + TICK_ROUND) enter_first(e);
 }
 
 /* Leave out the samples of the last second. */

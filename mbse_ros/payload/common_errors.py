@@ -22,7 +22,6 @@ from .steps import WRONG, Block, Known, Steps
 
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
-DECIDED = 0.8       # share of it that has to be weighed, for it to be clear whether the load is another
 MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
 MOST = 0.5          # share of what counts still of the mass, down to which a small change corrects what was solved
 FADES = 1.0         # s of samples after which that is done
@@ -238,11 +237,7 @@ class CommonErrors:
     def _enter_due(self) -> None:
         """Correct by the blocks that have waited."""
         while self._waiting and self._waiting[0][0] <= self._now + TICK:
-            block = self._waiting.popleft()[1]
-            if self._masses.lean and block.weighs and sum(
-                    later.seconds for _, later in self._waiting) < DECIDED * DELAY:
-                block.loose = True      # the machine has paused before it was clear whether the load is another
-            self._enter(block)
+            self._enter(self._waiting.popleft()[1])
 
     def forget(self, kept: float) -> None:
         """Without samples: logarithm of the share of what is known of the mass that still counts."""

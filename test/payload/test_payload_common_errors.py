@@ -214,25 +214,6 @@ def test_a_pose_that_is_held_for_long_tells_nothing() -> None:
     np.testing.assert_allclose(errors.covariance, np.eye(3), atol=1e-4)
 
 
-@pytest.mark.parametrize('pauses', [True, False])
-def test_a_load_that_may_be_another_when_the_machine_pauses_teaches_nothing(pauses: bool) -> None:
-    """A mass 28 kg off for half a second, of which a sensor stated to 8 kg may be the cause: more likely another load
-    than not. Where the machine goes on with that mass, the error explains it; where it pauses, that is not known."""
-    errors, rng, slopes = CommonErrors(NAMES, UNKNOWN, 1.0), np.random.default_rng(3), np.array([0.0, 8.0, 0.0])
-    for _ in range(30):
-        weigh(errors, 100.0 + 8.0 * rng.standard_normal(), np.zeros(3), 8.0)
-    settle(errors)
-    weight = float(errors.mean @ errors.mean)
-    for _ in range(6):
-        weigh(errors, 128.0 + 2.0 * rng.standard_normal(), slopes, 8.0)
-    assert errors.lean > 0.0
-    for _ in range(0 if pauses else 12):
-        weigh(errors, 128.0, slopes, 8.0)
-    settle(errors)
-    learnt = float(errors.mean @ errors.mean) - weight
-    assert learnt < 0.01 if pauses else learnt > 0.3
-
-
 def test_what_is_no_number_teaches_nothing() -> None:
     errors = CommonErrors(NAMES, UNKNOWN)
     for slopes in poses(np.random.default_rng(9), 10):
