@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
@@ -40,11 +41,12 @@ def plant() -> Plant:
     return Plant(machine_of('orifice'))
 
 
-def track(valve: str, payload: float, seed: int, cycle: WorkCycle, parameters: np.ndarray | None = None
-          ) -> tuple[list[PayloadEstimate], np.ndarray]:
+def track(valve: str, weighing: str, payload: float, seed: int, cycle: WorkCycle,
+          parameters: np.ndarray | None = None) -> tuple[list[PayloadEstimate], np.ndarray]:
     """Estimates of a run and how long the piston had moved (s) at each."""
     crane = SimulatedCrane(machine_of('orifice'), payload, seed, cycle, parameters=parameters, plant=plant())
-    pipeline, estimates, moved, time = Pipeline(machine_of(valve)), [], [], 0.0
+    pipeline = Pipeline(machine_of(valve), observer=ObserverSettings(weighing=weighing))
+    estimates, moved, time = [], [], 0.0
     for frame in crane.run():
         time += 0.01 * (abs(frame.velocity[0]) > 0.01)
         for channel, value in (*frame.samples.items(), *frame.commands.items()):
@@ -54,23 +56,23 @@ def track(valve: str, payload: float, seed: int, cycle: WorkCycle, parameters: n
     return estimates, np.array(moved)
 
 
-def accuracy_run(job: tuple[str, float, int]) -> dict:
+def accuracy_run(job: tuple[str, str, float, int]) -> dict:
     """Errors after 3 s of motion and at the end on the work cycle."""
-    valve, payload, seed = job
-    estimates, moved = track(valve, payload, seed, lift_hold_lower())
+    valve, weighing, payload, seed = job
+    estimates, moved = track(valve, weighing, payload, seed, lift_hold_lower())
     return {'valve': valve, 'payload': payload, 'seed': seed, 'end': estimates[-1].mass - payload,
             'after_3s': estimates[int(np.argmax(moved >= 3.0))].mass - payload,
             'half_width': estimates[-1].upper - estimates[-1].mass}
 
 
-def random_run(job: tuple[str, int, bool]) -> dict:
+def random_run(job: tuple[str, str, int, bool]) -> dict:
     """Random cycle, payload and noise; with ``wrong`` the plant's uncertain parameters are drawn too."""
-    valve, seed, wrong = job
+    valve, weighing, seed, wrong = job
     rng = np.random.default_rng([seed, 2026])
     payload, cycle = float(rng.uniform(0.0, 200.0)), random_cycle(rng)
     parameters = machine_of('orifice').parameters
     drawn = parameters.mean + wrong * parameters.stddev * rng.standard_normal(len(parameters.mean))
-    estimates, moved = track(valve, payload, seed, cycle, drawn)
+    estimates, moved = track(valve, weighing, payload, seed, cycle, drawn)
     masses = np.array([e.mass for e in estimates])
     late = masses[moved >= 3.0]
     last = estimates[-1]
@@ -112,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('study', choices=('accuracy', 'random', 'interval'))
     parser.add_argument('--valve', choices=('orifice', 'unknown', 'both'), default='both')
+    parser.add_argument('--weighing', choices=('joint', 'apart'), default='joint')
     parser.add_argument('--seeds', type=int, default=20)
     parser.add_argument('--runs', type=int, default=100)
     add_workers(parser, 2)
@@ -120,11 +123,11 @@ def main() -> None:
     valves = ('orifice', 'unknown') if args.valve == 'both' else (args.valve,)
     plant()     # compiled before the processes start
     if args.study == 'accuracy':
-        jobs = [(v, m, s) for v in valves for m in MASSES for s in range(1, args.seeds + 1)]
+        jobs = [(v, args.weighing, m, s) for v in valves for m in MASSES for s in range(1, args.seeds + 1)]
         rows = many(accuracy_run, jobs, args.jobs, args.cluster)
         table_of_accuracy(rows)
     else:
-        jobs = [(v, s, args.study == 'interval') for v in valves for s in range(args.runs)]
+        jobs = [(v, args.weighing, s, args.study == 'interval') for v in valves for s in range(args.runs)]
         rows = many(random_run, jobs, args.jobs, args.cluster)
         table_of_random(rows)
     if args.json:
