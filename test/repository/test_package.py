@@ -85,8 +85,8 @@ def test_a_source_distribution_becomes_a_wheel_with_all_that_is_needed(tmp_path)
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')), ids=lambda path: path.stem)
 def test_each_node_has_a_main(path):
-    names = {target.id for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)
-             for target in node.targets}
+    names = {name.id for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)
+             for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
     assert 'main' in names
 
 
