@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
 from functools import partial
-from multiprocessing import get_context
-from typing import TypeVar
+from multiprocessing.context import SpawnContext, SpawnProcess
+from threading import Lock
+from typing import Any, TypeVar
 
 from .errors import MissingModuleError, SettingError
 from .version import __version__
@@ -23,9 +25,32 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
-def processes(jobs: int) -> Callable[[], Executor]:
-    """Makes so many processes, which inherit nothing."""
-    return lambda: ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
+class _Apart(SpawnProcess):
+    """A process that does not import the main module: a script without ``if __name__ == '__main__'`` would run again
+    in it. What Python says of that module is hidden while the process starts."""
+
+    _lock = Lock()
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        main = vars(sys.modules['__main__'])
+        with _Apart._lock:
+            kept: dict[str, Any] = {name: main[name] for name in ('__file__', '__spec__') if name in main}
+            main.update(dict.fromkeys(kept))
+            try:
+                return SpawnProcess._Popen(process_obj)
+            finally:
+                main.update(kept)
+
+
+class _ApartContext(SpawnContext):
+    Process = _Apart
+
+
+def processes(jobs: int, apart: bool = True) -> Callable[[], Executor]:
+    """Makes so many processes, which inherit nothing; ``apart``: nothing that they get is of the main module, and they
+    do not import it."""
+    return lambda: ProcessPoolExecutor(jobs, mp_context=_ApartContext() if apart else SpawnContext())
 
 
 def cluster(address: str) -> Callable[[], Executor]:
@@ -46,17 +71,22 @@ def cluster(address: str) -> Callable[[], Executor]:
     return connect
 
 
-def results(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, address: str | None = None) -> Iterator[R]:
+def results(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, address: str | None = None,
+            apart: bool = False) -> Iterator[R]:
     """``work`` of each item, in any order, by ``jobs`` processes, of which 1 is this one, or by the cluster at an
-    ``address``. Raises what the work raises, and SettingError where a worker has another version of this package."""
+    ``address``; ``apart``: see ``processes``. Raises what the work raises, and SettingError where a worker has another
+    version of this package, or ended before its work was done."""
     if jobs == 1 and address is None:
         yield from map(work, items)
         return
-    workers = processes(jobs)() if address is None else cluster(address)()
+    workers = processes(jobs, apart)() if address is None else cluster(address)()
     futures = [workers.submit(partial(_same_version, __version__, work), item) for item in items]
     try:
         for done in as_completed(futures):
             yield done.result()
+    except BrokenExecutor as error:
+        raise SettingError('jobs', jobs, f'processes that live until their work is done, or 1 for none: {error}'
+                           ) from None
     finally:
         for future in futures:
             future.cancel()

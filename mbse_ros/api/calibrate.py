@@ -51,7 +51,8 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     loads = payloads if not isinstance(payloads, Mapping) else {
         name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in payloads.items()}
     maps = loaded_sources(sources) if isinstance(sources, (str, Path)) else sources
-    workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags')
+    workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags',
+                                                                 apart=True)
     name, assumed = recorded_name(some, namespace) if machine is None else (machine, ())
     found = calibrate_bags(name, some, loads, [free] if isinstance(free, str) else free, namespace, maps, workers)
     found = replace(found, warnings=(*assumed, *found.warnings))

@@ -57,7 +57,8 @@ class Fleet(Answer):
         """How many bags and hours, and the total of their loads."""
         from ..scale.table import total_text  # here, as it takes its time to import
         count, hours = len(self.good), sum(done.seconds for done in self.good) / 3600.0
-        return [f'{count} bag{"s" * (count != 1)} ({self.before} of them done before), {hours:.2f} h, '
+        failed = f', {len(self.failed)} failed' if self.failed else ''
+        return [f'{count} bag{"s" * (count != 1)} ({self.before} of them done before){failed}, {hours:.2f} h, '
                 f'{total_text(self.tally)}: {self.output}']
 
     def _values(self, full: bool) -> dict[str, Any]:

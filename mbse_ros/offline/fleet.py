@@ -267,7 +267,7 @@ def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) 
             elif tries[task.key] < ATTEMPTS:
                 left.append(task)
             else:
-                yield _failed(task, 'its worker died of it')
+                yield _failed(task, f'{task.bag}: each process that read it ended before it was done')
 
 
 def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Executor], lost: list[Task]

@@ -17,11 +17,11 @@ T = TypeVar('T')
 R = TypeVar('R')
 
 
-def many(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, cluster: str | None = None, what: str = 'runs'
-         ) -> list[R]:
+def many(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, cluster: str | None = None, what: str = 'runs',
+         apart: bool = False) -> list[R]:
     """``work`` of each item, in their order, whoever was the first; see ``workers.results``."""
     given = list(enumerate(items))
-    done = tracked(results(partial(_with_place, work), given, jobs, cluster), what, len(given))
+    done = tracked(results(partial(_with_place, work), given, jobs, cluster, apart), what, len(given))
     return [found for _, found in sorted(done, key=lambda pair: pair[0])]
 
 

@@ -56,7 +56,7 @@ def test_each_bag_has_its_table_and_what_fails_is_said(bags, done) -> None:
     output, said = done
     (assumed,), (failed,) = said.warnings, [line for line in said.err.splitlines() if line.startswith('failed: ')]
     assert said.status == 1 and 'none of the topics' in failed and 'other: no sample names the machine' in assumed
-    assert '3 bags (0 of them done before), 0.00 h, 3 loads, total 1' in said.out
+    assert '3 bags (0 of them done before), 1 failed, 0.00 h, 3 loads, total 1' in said.out
     found = json.loads((bags.parent / 'x.json').read_text())
     assert (found['bags'], found['loads'], found['done_before']) == (4, 3, 0)
     lower, upper = found['total_interval']      # errors of the machine's numbers are the same in all bags
@@ -210,6 +210,30 @@ def test_studies_by_processes() -> None:
     assert of_workers() == [1, 2, 3]
     with pytest.raises(SettingError, match='0.0 on the workers, too'):
         of_workers('0.0')
+
+
+def test_a_worker_that_ends_before_its_work_is_done_is_an_error_of_ours() -> None:
+    with pytest.raises(SettingError, match='jobs: got 2, expected processes that live'):
+        list(results(os._exit, [1, 1], 2))
+
+
+SCRIPT = """
+import sys
+import mbse_ros as mbse
+print('script')
+found = mbse.fleet(sys.argv[1], sys.argv[2], 'patu655_lift', jobs=2)
+print(len(found.good), len(found.failed))
+print(len(mbse.calibrate(sys.argv[1], 'patu655_lift', jobs=2).parameters) > 0, __file__ == sys.argv[0])
+"""
+
+
+def test_a_script_without_a_guard_runs_once(bags, tmp_path) -> None:
+    """The workers do not import it, so that it does not start workers again, and it keeps its name."""
+    script = tmp_path / 'script.py'
+    script.write_text(SCRIPT)
+    found = subprocess.run([sys.executable, str(script), str(bags / 'one'), str(tmp_path / 'x.csv')],
+                           capture_output=True, text=True)
+    assert found.stdout.splitlines() == ['script', '1 0', 'True True'], found.stderr
 
 
 def test_a_cluster_that_does_not_answer(monkeypatch) -> None:
