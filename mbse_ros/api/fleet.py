@@ -74,9 +74,9 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     """Weigh the loads of many bags: a table for each, as ``loads`` makes it. What is done is not done again, what fails
     is written down and does not stop the others.
 
-    ``bags``: folders, or patterns of them such as ``bags/*``; ``output``: folder of the tables, x.parquet or x.csv; what
-    is there already stays. ``machine``: name or path, default the one that the bags name. ``jobs``: processes, 0: one
-    for each core; ``cluster``: address of a Dask scheduler instead. Others as of ``loads``.
+    ``bags``: folders, or patterns of them such as ``bags/*``; ``output``: folder of the tables, x.parquet or x.csv;
+    what is there already stays. ``machine``: name or path, default the one that the bags name. ``jobs``: processes, 0:
+    one for each core; ``cluster``: address of a Dask scheduler instead. Others as of ``loads``.
 
     The result: ``good`` and ``failed`` bags, ``tally`` of their loads, ``failures``, ``summary()``, ``to_json()``.
     Raises BagError, DescriptionError, SettingError, MissingModuleError.
