@@ -85,7 +85,7 @@ static void watch_load(estimator *e) {
         e->log_count = 1;
       }
       e->after_pause = e->paused <= LOOK_BACK;
-      e->changing_for = 0.0;
+      e->changing_for = weighed;
     } else if (t - begin > LOOK_BACK / 2.0 && !e->unseen_load &&
                quiet(e, newest, old, CALM, e->changing_for < PATIENT ? KNOWN_MASS : ROUGHLY)) {
       e->changing = 0;

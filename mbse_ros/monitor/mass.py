@@ -78,7 +78,7 @@ class LoadChange:
                 self._recent = deque([self._recent[-1]])
             self.changing = (most - kept > ANOTHER or forgotten and not self._calm(mass, old, AGREES, UNSURE)
                              or isfinite(old.mass) and not isfinite(mass.mass))
-            self._after_pause, self._since = self._paused <= look_back, 0.0
+            self._after_pause, self._since = self._paused <= look_back, weighed
         elif t - begin > LOOK_BACK / 2 and not self.unseen and self._calm(
                 mass, old, CALM, KNOWN if self._since < PATIENT else ROUGHLY):
             self.changing = False

@@ -52,6 +52,18 @@ def test_taken_carried_dropped() -> None:
     np.testing.assert_allclose(found, [(3.05, 5.5), (9.05, 10.5)], atol=0.1)
 
 
+@pytest.mark.parametrize('value', [-519.0, 300.0])
+def test_another_mass_is_none_from_the_first_sample_on(value: float) -> None:
+    """A state that started anew, so that hardly anything counts of what was known, weighs for the first time."""
+    change, now = LoadChange(SPAN), replace(mass(80.0, 2.0), taken=10)
+    for k in range(100):
+        change.take(10.0 + 0.01 * k, now, 0.0)
+    assert verdict_of(now, change, LIMITS, '', True)[0] is PayloadStatus.UPDATING
+    now = replace(mass(value, 30.0), taken=10)
+    change.take(11.0, now, np.log(1e-8))
+    assert verdict_of(now, change, LIMITS, '', True)[0] is PayloadStatus.CHANGING
+
+
 def test_the_first_mass_agrees_with_the_one_half_a_second_before() -> None:
     """While it moves by more than twice the noise in a quarter of a second it is not found; else it is, after that."""
     for slope, expected in ((20.0, False), (10.0, True)):       # kg/s
