@@ -79,8 +79,7 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
         'LEAST_INFORMATION': (joint.UNKNOWN * span) ** -2,
         'LOST': change.LOST, 'AGREES': change.AGREES, 'CALM': change.CALM, 'LEAST_NOISE': change.LEAST * span,
         'KNOWN_MASS': change.KNOWN, 'ROUGHLY': change.ROUGHLY, 'UNSURE_MASS': change.UNSURE,
-        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': trust.WANDERS, 'FAR': trust.FAR,
-        'WIDEST': of.payload.max_interval_share * span}
+        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': trust.WANDERS, 'FAR': trust.FAR}
     return found
 
 

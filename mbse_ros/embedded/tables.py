@@ -116,7 +116,7 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
             'OPENED': OPENED,
             'START_VELOCITY': of.observer.start_velocity, 'FALLS': FALLS, 'TICK': 1.0 / of.rate, 'DECAY': 1.0 - gain,
             'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND, 'LIGHTEST': low,
-            'HEAVIEST': high}
+            'HEAVIEST': high, 'WIDEST': of.payload.max_interval_share * (high - low)}
 
 
 def lengths() -> dict[str, int]:

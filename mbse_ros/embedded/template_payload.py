@@ -254,6 +254,8 @@ void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
   if (out->observer == @NAME@_OK && gate >= 0) {
     if (e->known && implausible(out)) out->status = @NAME@_IMPLAUSIBLE;
     else if (!(out->mean_nis <= @NAME@_LARGEST_NIS)) out->status = @NAME@_CONTRADICTED;
+    else if (out->status == @NAME@_UPDATING && out->held_upper - out->held_lower > WIDEST)
+      out->status = @NAME@_NOT_OBSERVABLE;
     else if (out->status == @NAME@_UPDATING && (!out->taken || isnan(out->held_mass))) out->status = @NAME@_WAITING;
   }
   if (out->status == @NAME@_UPDATING) {

@@ -21,7 +21,7 @@ from mbse_ros.payload.filter import t_quantile
 from mbse_ros.payload.payload_settings import PayloadSettings
 
 pytestmark = pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
-UPDATING, NO_DATA, CONTRADICTED = 0, 1, 7
+UPDATING, NO_DATA, NOT_OBSERVABLE, CONTRADICTED = 0, 1, 3, 7
 COASTING, LOST = 2, 3
 BETWEEN = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}     # between ticks
 
@@ -29,6 +29,16 @@ BETWEEN = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}  
 def setup_of(name='patu655_lift', **changes):
     machine = crane() if name == 'patu655_lift' else load_machine(name)
     return EstimatorSetup(machine, kinematic(**changes), PayloadSettings())
+
+
+def test_a_mass_with_a_wide_interval_is_not_observable(cycle, tmp_path):
+    """As in Python: of the excavator the first seconds."""
+    of = EstimatorSetup(crane(), kinematic(**BETWEEN), PayloadSettings(max_interval_share=0.02))
+    export_estimator(of, tmp_path / 'lift')
+    found = compared(ExportedEstimator(tmp_path / 'lift', 'patu655_lift'), of, *(part[:800] for part in cycle))
+    wide = [got for got in found if got.status == NOT_OBSERVABLE]
+    assert wide and all(got.held_upper - got.held_lower > 0.02 * 1000.0 for got in wide)
+    assert any(got.status == UPDATING for got in found)
 
 
 @pytest.fixture(scope='module')
