@@ -70,13 +70,15 @@ typedef @real@ @name@_real;
 #define @NAME@_BELOW_VACUUM 8u      /* left out */
 #define @NAME@_AT_END_OF_RANGE 16u  /* left out */
 #define @NAME@_FAR_AWAY 32u         /* a position, or pressure, that the machine cannot have: left out */
-#define @NAME@_JUMPED 64u           /* a position that no machine moves to so fast: left out until it is back */
+#define @NAME@_JUMPED 64u           /* it steps as no machine does: left out until it is back */
 
 /* bits of faults and state_faults, as Fault.msg has them */
 @fault_macros@
 #define @NAME@_LARGEST_NIS @R@(@largest_nis@) /* of mean_nis, about 1 where model and sensors are right */
 
-/* What goes in: the samples of one instant, and the valve commands in force from that instant on. */
+/* What goes in: the samples of one instant, and the valve commands in force from that instant on. Samples are as the
+   machine's file has them: positions from its zeros, pressures absolute or gauge. A command is never NAN, which makes
+   the state LOST: where none has come repeat the last one. */
 typedef struct {
   @name@_real sample[@channels1@]; /* @NAME@_CHANNELS: m or rad, Pa; NAN: missing */
   @name@_real command[@commands1@]; /* @NAME@_COMMANDS: V */
@@ -88,7 +90,8 @@ typedef struct {
   unsigned reasons;              /* bits: why the observer is not OK */
   @name@_real mass;              /* kg; NAN unless status is @NAME@_UPDATING */
   @name@_real lower, upper;      /* kg, 95 % interval; NAN likewise */
-  @name@_real held_mass;         /* kg, the mass known last, whatever the status; NAN before the first */
+  @name@_real held_mass;         /* kg, known last, whatever the status; NAN before the first. While held_for is INFINITY
+                                    it has never counted */
   @name@_real held_lower, held_upper; /* kg */
   @name@_real held_stddev;       /* kg, noise and uncertain numbers of the machine's file together */
   @name@_real held_for;          /* s since status was @NAME@_UPDATING last; INFINITY where it never was */
