@@ -90,7 +90,7 @@ typedef struct {
   unsigned reasons;              /* bits: why the observer is not OK */
   @name@_real mass;              /* kg; NAN unless status is @NAME@_UPDATING */
   @name@_real lower, upper;      /* kg, 95 % interval; NAN likewise */
-  @name@_real held_mass;         /* kg, known last, whatever the status; NAN before the first. While held_for is INFINITY
+  @name@_real held_mass; /* kg, known last, whatever the status; NAN before the first; while held_for is INFINITY
                                     it has never counted */
   @name@_real held_lower, held_upper; /* kg */
   @name@_real held_stddev;       /* kg, noise and uncertain numbers of the machine's file together */
