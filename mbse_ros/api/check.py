@@ -33,6 +33,7 @@ from .estimate import Tuning, words
 if TYPE_CHECKING:
     pass
 
+THIN = 0.2             # of the bore: rods are 0.4 to 0.8 of it
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
 _LONGEST = 40          # coordinates of the start that are listed
@@ -90,6 +91,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
             try_filter(model, settings)
         return CheckedFile(description.file, model, tuple(sections), tuple(odd), end)
     odd += contradictions(machine, settings) if settings else ()
+    odd += bore_warnings(machine)
     reach = reach_of(machine)
     odd += reach_warnings(machine, reach)
     sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
@@ -173,6 +175,16 @@ def reach_section(machine: Machine, reach: Iterable[Reach]) -> Section:
     return Section('reach, one cylinder at a time', tuple(
         TableRow(item.cylinder, f'{show(strokes[item.cylinder][0], "m")} to {show(strokes[item.cylinder][1], "m")}',
                  ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach))
+
+
+def bore_warnings(machine: Machine) -> Iterable[str]:
+    """Bores that no builder of cylinders makes for the stroke and the rod: another unit."""
+    for name, cylinder in machine.description.cylinders.items():
+        bore, stroke, rod = cylinder.bore.value, cylinder.stroke.value, cylinder.rod.value
+        if bore > stroke or rod < THIN * bore:
+            yield (f'cylinders.{name}.bore: {show(bore, "m")}, with a stroke of {show(stroke, "m")} and a rod of '
+                   f'{show(rod, "m")}, expected less than the stroke, and a rod of {THIN:g} of the bore or more: are '
+                   'the units right?')
 
 
 def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:

@@ -39,6 +39,13 @@ def test_a_file_is_checked_by_its_path(tmp_path):
 
 
 @pytest.mark.usefixtures('vm')
+def test_a_bore_in_another_unit_is_odd(tmp_path):
+    (tmp_path / 'own.yaml').write_text(LIFT.replace('bore: 100 mm', 'bore: 100 cm'))
+    done = mbse('check', tmp_path / 'own.yaml')
+    assert done.status == 0 and 'warning: cylinders.lift.bore: 1000 mm, with a stroke of 535 mm' in done.err
+
+
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('word, said', [
     ('payload.min_speed=0.002', 'payload.min_speed: 0.002 m/s is below the speed up to which friction changes'),
     ('graph.min_speed=0.001', 'graph.min_speed: 0.001 m/s is below'),
