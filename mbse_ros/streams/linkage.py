@@ -37,6 +37,7 @@ Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'
 DROPPED = {Fault.STUCK: 'constant sensor', Fault.FAR: 'beyond the limits of its joint',
            Fault.SATURATED: reason_of(Fault.SATURATED)}
+STARTED = 'of an instant before, or at, which the filter started (again)'      # that a start has settled; not late
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
 
 
@@ -82,6 +83,11 @@ class LinkageStage:
     @property
     def _observer(self) -> LinkageObserver:
         return self._active.running.observer
+
+    @property
+    def _window(self) -> int:
+        """Instants, the newest one and those before, that samples may still change."""
+        return round(self.settings.delay_window / self._observer.dt)
 
     @property
     def settings(self) -> LinkageSettings:
@@ -169,9 +175,10 @@ class LinkageStage:
         # An input acts on the step after its instant, so the oldest one of the window still takes it.
         acting = status is StampStatus.LATE and self._grid.index(stamp_ns) == oldest
         timely = {name: value for name, value in values.items() if acting and name in self._input_places}
+        late = self._history.last.index - self._grid.index(stamp_ns) >= self._window
+        reason = STARTED if status is StampStatus.LATE and not late else status.value
         for name in values.keys() - timely.keys():
-            self._dropped.add(status.value, name, stamp_ns, values[name],
-                              f'a stamp after {self._grid.stamp(oldest)} ns')
+            self._dropped.add(reason, name, stamp_ns, values[name], f'a stamp after {self._grid.stamp(oldest)} ns')
         return timely
 
     def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
@@ -243,7 +250,7 @@ class LinkageStage:
             if assessment.broken:
                 return (*estimates, self._broken_off(entry, assessment))
             estimates.append(self._estimate(entry, out, assessment))
-        self._history.trim(round(self.settings.delay_window / self._observer.dt))
+        self._history.trim(self._window)
         if assessment.again:
             if self._monitor.raise_noise(assessment.by):
                 self._active.raise_noise(self._monitor.raised)

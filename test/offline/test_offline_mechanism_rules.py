@@ -149,3 +149,12 @@ def test_a_fast_motion_that_is_sampled_rarely_is_not_noise() -> None:
     def noisy(channel: str, t: int, value: float) -> tuple[int, float]:
         return t, value + (0.3 * np.random.default_rng(t).normal() if channel == 'crank_gyro' else 0.0)
     assert ('noise', GYRO) in found(noisy, rate=50.0)
+
+
+def test_an_encoder_alone_that_is_turns_away_is_in_degrees() -> None:
+    """Its noise says so, too; one in radians that turns as often is sound."""
+    def alone(factor: float, more: float = 0.0) -> list[tuple[str, tuple[str, ...]]]:
+        return found(lambda channel, t, value: (
+            (t, factor * (value + more * t * 1e-9)) if channel == 'encoder' else None))
+    assert alone(DEGREES) == [('unit', ENCODER)]
+    assert alone(1.0, 20.0) == []

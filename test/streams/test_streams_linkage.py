@@ -269,6 +269,14 @@ def test_late_samples_round_a_switch_count_in_their_filter(model, measured):
     np.testing.assert_allclose(estimate.covariance, expected.covariance, rtol=1e-9)
 
 
+def test_samples_of_an_instant_at_which_the_filter_starts_again_are_not_late(model, measured):
+    one = stage(model, LinkageSettings())
+    for k, (angle, rate) in enumerate(measured.tolist()):
+        one.add(START + k * STEP, {'encoder': angle + (k > COUNT // 2)})
+        one.add(START + k * STEP, {'crank_gyro': rate})
+    assert one.dropped == {'of an instant before, or at, which the filter started (again)': 1}
+
+
 def five_bar_stage(**settings):
     """At rest, with the two encoders."""
     one = LinkageStage(load_model('five_bar'), replace(SETTINGS, start_position=1e-3, **settings),

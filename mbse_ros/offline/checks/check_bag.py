@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +82,12 @@ def check_mechanism(bag: Path, model: Model, sensors: Sequence[str] = (), namesp
     reader = mechanism_reader(bag, model, names, namespace, sources)
     samples = LogSamples.read(reader)
     silent = _silent(samples, reader.channels)
-    remedy = 'record them under these names, or say which sensors there are (--sensors); see mbse topics'
-    if all(name.startswith('input/') for name in silent):
-        remedy = 'record what acts on the mechanism: an estimate takes 0 for it'
-    findings = _missing(samples, silent, names, remedy)
-    return _checked(reader, samples, findings, mechanism_verdict(samples, model, names, reader.ages))
+    inputs = tuple(name for name in silent if name.startswith('input/'))
+    findings = _missing(samples, tuple(name for name in silent if name not in inputs), names, 'record them under these '
+                        'names, or say which sensors there are (--sensors); see mbse topics')
+    found = _checked(reader, samples, findings, mechanism_verdict(samples, model, names, reader.ages))
+    return replace(found, notes=(*found.notes, *(f'{name}: no sample in the bag: an estimate takes 0 for it'
+                                                 for name in inputs)))
 
 
 def _silent(samples: LogSamples, names: Sequence[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from ..log_samples import LogSamples
 from .channel_series import STEP, Means, Series, means_of, series_of
 from .plausibility import OWN, Verdict
 from .remedies import DEGREE, LENGTH_UNITS, Finding
-from .sensor_rules import SPIKE_S, huge_values, sensor_findings
+from .sensor_rules import SPIKE_S, huge_values, sensor_findings, white_noise
 from .time_rules import age_findings, joined, leaps, time_findings
 
 BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a joint is beyond its limits
@@ -39,6 +39,8 @@ NOWHERE = 0.5       # share of them without a pose, from which on something is w
 FEWEST = 20         # instants from which on a gain is looked at
 ALIKE = 1.25        # times a gain, up or down, that is the same
 EXPLAINED = 0.9     # share of the motion of a sensor that the gain explains
+TURN = 2.0 * np.pi
+SIMILAR = 2.0       # times the stated noise, more or less: white noise is judged where there is the least
 HALF_TURN = 3.0     # rad, from which on an angle may have been at +-pi, where it wraps
 MOVES = 10.0        # deviations of a sensor's noise: less motion says nothing of its gain
 UNITS = {'rad': {'degrees': DEGREE}, 'm': LENGTH_UNITS}
@@ -58,8 +60,10 @@ def mechanism_verdict(samples: LogSamples, model: Model, names: Sequence[str], a
     findings += huge_values(samples)
     for name, channel in channels.items():
         rare = series[name].t.size < 2 or float(np.median(np.diff(series[name].t))) > SPIKE_S
-        findings += [item for item in sensor_findings(replace(channel, name=name), series[name], *_unit(model, channel))
-                     if item.kind != 'noise' or not rare]     # of a mechanism a fast motion looks so, sampled rarely
+        own = [item for item in sensor_findings(replace(channel, name=name), series[name], *_unit(model, channel))
+               if item.kind != 'noise' or not rare]     # of a mechanism a fast motion looks so, sampled rarely
+        findings += _in_degrees(model, name, channel, series[name]) if any(item.kind == 'noise' for item in own) else []
+        findings += own
         findings += _beyond_limits(model, name, channel, series[name])
     if any(item.kind in ('clock', 'stamp', 'unstamped') for item in findings):
         return Verdict(tuple(findings), ('speeds against positions, whose stamps are not of one clock',))
@@ -113,6 +117,17 @@ def _beyond_limits(model: Model, name: str, channel: Channel, series: Series) ->
             return [Finding('unit', (name,), seen, f'multiply by {factor:.6g}: the values look like {words}')]
     return [Finding('range', (name,), seen, "look at the sensor's zero, sign and scaling; or correct the limits in the "
                                             "mechanism's file")]
+
+
+def _in_degrees(model: Model, name: str, channel: Channel, series: Series) -> list[Finding]:
+    """An angle that is turns away, with noise that is the stated one in degrees."""
+    farthest, noise, stated = float(np.abs(series.values).max()), white_noise(series), channel.sensor.noise
+    if measured_unit(model.description, channel.sensor.name) != 'rad' or channel.sensor.kind not in PLACES or (
+            farthest <= TURN or not 1.0 / SIMILAR < DEGREE * noise / stated < SIMILAR):
+        return []
+    seen = (f'{series.values.min():.4g} to {series.values.max():.4g} rad, up to {farthest / TURN:.3g} turns, with '
+            f'noise of {noise:.3g} rad, in the file {stated:.3g} rad')
+    return [Finding('unit', (name,), seen, f'multiply by {DEGREE:.6g}: the values look like degrees')]
 
 
 def _limits(model: Model, name: str) -> tuple[float, float] | None:
