@@ -48,6 +48,8 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if cross_validate and len(some) < 2:
         raise SettingError('cross_validate', len(some), 'two bags or more')
+    if isinstance(payloads, (str, int, float)):
+        raise SettingError('payloads', payloads, 'the loads of the bags by their names, {bag: kg}, or words bag=kg')
     loads = payloads if not isinstance(payloads, Mapping) else {
         name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in payloads.items()}
     maps = loaded_sources(sources) if isinstance(sources, (str, Path)) else sources

@@ -30,6 +30,8 @@ def check_data(bag: str | Path, machine: Loadable | None = None, *, mechanism: L
     ()
     """
     from ..offline.checks.check_bag import check_bag, check_mechanism  # here, as it takes its time to import
+    if not isinstance(bag, (str, Path)):
+        raise SettingError('bag', type(bag).__name__, 'the path of a bag; write_bag makes one of samples')
     maps = loaded_sources(sources)
     if mechanism is not None:
         refuse_options('a machine', {'machine': machine, 'valve': valve})

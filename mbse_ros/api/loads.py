@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None = None, *,
-          known: str | None = None, records: str | Path | None = None, scale: str | Path | None = None,
+          known: str | float | None = None, records: str | Path | None = None, scale: str | Path | None = None,
           attachment: str | None = None, truck: Sequence[str] = (), tuning: Tuning | None = None, every: float = 0.0,
           valve: str | None = None, sources: str | Path | None = None, namespace: str | None = None,
           backend: str = 'auto') -> Loads:
     """Count and weigh the loads in bags of one machine, in their order, as the scale of the live graph does.
 
-    ``machine``: default the one that the bags name; ``known``: what is known of the masses, '500+-2.5 kg', of every
-    load, or a CSV table by load, truck or bag; ``records``: those of a live scale, instead of bags; ``scale``: file of
-    attachments and load chart, ``attachment``: the one on the machine; ``truck``: that each bag is for. Others as of
+    ``machine``: default the one that the bags name; ``known``: what is known of the masses, 500 or '500+-2.5 kg', of
+    every load, or a CSV table by load, truck or bag; ``records``: those of a live scale, instead of bags; ``scale``:
+    file of attachments and load chart, ``attachment``: the one on it; ``truck``: that each bag is for. Others as of
     ``estimate``, ``tuning`` with ``scale.``. Raises BagError, RecordsError, DescriptionError, SettingError, ScaleError.
 
     >>> [round(float(mass), -1) for mass in loads('lift').mass]
@@ -40,6 +40,9 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
     from ..scale.scale_file import scale_of
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if known is not None:
+        known = f'{known:g}' if isinstance(known, (int, float)) else known
+        if not isinstance(known, str):
+            raise SettingError('known', known, 'a mass of every load, kg or as text, or the path of a table')
         check_known(known)
     if (records is None) == (not some):
         raise SettingError('bags', [str(bag) for bag in some], 'one bag or more, or the records of a live scale')
