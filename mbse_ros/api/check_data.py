@@ -42,7 +42,8 @@ def check_data(bag: str | Path, machine: Loadable | None = None, *, mechanism: L
     name, assumed = recorded_name([bag], namespace) if machine is None else (machine, ())
     item = loaded(name, valve)
     if not isinstance(item, Machine):
-        raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
+        raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders; a mechanism is '
+                           'given as `mechanism`')
     named = str(name) if isinstance(name, (str, Path)) else item.name
     found = check_bag(Path(bag), item, namespace, maps)
     return replace(found, bag=str(bag), machine=named, notes=(*assumed, *found.notes))

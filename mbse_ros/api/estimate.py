@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..dynamics.model import Model
-from ..errors import SettingError, refuse_options
+from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded_sources, recorded
 from .results.motion_estimate import MotionEstimate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..offline.linkage import LinkageLog
 
 Log = str | Path | Samples | Columns
-Tuning = Mapping[str, object] | Sequence[str]
+Tuning = Mapping[str, object] | Sequence[str]      # a text is one word
 
 
 def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None,
@@ -55,6 +55,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     """
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
     found = words(tuning or {})
+    if step is not None:
+        check_positive(step=step)
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
         return of_machine(log, item, found, namespace, backend, sources, every, output, full, assumed)
@@ -163,4 +165,6 @@ def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
 
 def words(tuning: Tuning) -> list[str]:
     """``name=value`` of each, as the command line has them."""
+    if isinstance(tuning, str):
+        return [tuning]
     return [f'{name}={value}' for name, value in tuning.items()] if isinstance(tuning, Mapping) else list(tuning)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..dynamics.model import Model
-from ..errors import DivergenceError, PositionProblemError, SettingError
+from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice
 from ..estimators.filters.defaults import START
 from ..estimators.filters.parts.problem import problem
 from ..estimators.filters.sigma_filter import closed, moved, rated, sensed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Estimator = str | Callable[..., 'FilterProtocol']
 EVEN = 1e-6     # largest deviation of a step, as a share of it
+Independent = Mapping[str, float] | Sequence[float]
 Gaussian = tuple[np.ndarray, np.ndarray]
 
 
@@ -68,24 +69,26 @@ class Observer:
         self.channels, self.names = self.core.channels, self.core.names
         self._started = False
 
-    def start(self, z: Sequence[float] | None = None, zd: Sequence[float] | None = None,
+    def start(self, z: Independent | None = None, zd: Independent | None = None,
               stddev: float | Sequence[float] | None = None) -> Observer:
-        """Forget, and start at independent coordinates (g,), m or rad, and their velocities (g,), default the file's;
-        ``stddev`` of the state's entries (or one for all; default 5 degrees and so on). Gives the observer itself.
+        """Forget, and start at independent coordinates (g,), m or rad, and their velocities (g,), default the file's,
+        as numbers or by the names of the coordinates; ``stddev`` of the state's entries (or one for all; default 5
+        degrees and so on). Gives the observer itself.
 
         Raises SettingError for a wrong shape, PositionProblemError where the mechanism cannot be there.
         """
         from ..streams.start import moved_to
-        model, g = self.model, len(self.model.z)
+        model = self.model
         q, qd = model.start.q, model.start.qd
         if z is not None:
-            wanted = _checked('z', z, g, model.independent)
+            wanted = _checked('z', z, model.start.q[model.z], model.independent)
             found = moved_to(model, dict(zip(model.z, wanted.tolist())))
             if found is None:
                 raise PositionProblemError(np.nan, 0, wanted, 'out of reach of small steps from the start of the file')
             q = found
         if z is not None or zd is not None:
-            rates = model.start.qd[model.z] if zd is None else _checked('zd', zd, g, model.independent)
+            rates = model.start.qd[model.z]
+            rates = rates if zd is None else _checked('zd', zd, rates, model.independent)
             qd = model.partition().velocity(q, rates, 0.0)
         self.core.start(q, qd, stddev)
         self._started = True
@@ -125,10 +128,18 @@ class Observer:
         return np.nan_to_num(np.column_stack(columns)) if columns else np.zeros((len(samples.t), 0))
 
 
-def _checked(what: str, values: Sequence[float], size: int, names: Sequence[str]) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(values, dtype=float))
-    if array.shape != (size,) or not np.isfinite(array).all():
-        raise SettingError(what, array.tolist(), f'{size} finite numbers: {", ".join(names)}')
+def _checked(what: str, values: Independent, usual: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Numbers (g,), ``usual`` where a mapping has none."""
+    if isinstance(values, Mapping):
+        for name in values:
+            check_choice(what, name, names)
+        values = [values.get(name, number) for name, number in zip(names, usual.tolist())]
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        array = np.array([np.nan])
+    if array.shape != usual.shape or not np.isfinite(array).all():
+        raise SettingError(what, values, f'{len(usual)} finite numbers: {", ".join(names)}')
     return array
 
 

@@ -162,3 +162,13 @@ def test_tuned_noises_are_kept_and_better(truth):
     fresh = mbse.Observer('four_bar', 'DEKF', SENSORS, noises=found.after.noises)
     np.testing.assert_allclose(observer.run(truth.samples).q, fresh.run(truth.samples).q, atol=1e-12)
     assert mbse.tune(observer, truth.samples, skip=0.5).before.noises == found.after.noises
+
+
+def test_a_start_by_the_names_of_coordinates(truth):
+    one, other = (mbse.Observer('four_bar', 'UKF', SENSORS).start(z, zd).run(truth.samples).mean
+                  for z, zd in (({'theta': 1.1}, {'theta': 0.2}), ([1.1], [0.2])))
+    np.testing.assert_array_equal(one, other)
+    for wrong, start in (({'thet': 1.0}, "z: got 'thet', expected one of theta"),
+                         ('fast', "z: got 'fast', expected 1 f")):
+        with pytest.raises(SettingError, match=start):
+            mbse.Observer('four_bar', 'UKF', SENSORS).start(z=wrong)
