@@ -284,40 +284,19 @@ void @name@_init(estimator *e) {
 void @name@_new_load(estimator *e) { forget(e); }
 
 void @name@_pause(estimator *e, double seconds) {
-  int j;
   e->pause = seconds;
   e->has_state = e->has_state && seconds < FORGOTTEN;
-  e->started = e->sampled = 0;
-  for (j = 0; j < CHANNELS; ++j) {
-    e->jumped[j] = R(0.0);
-    e->jump_known[j] = 0;
-    e->stepped[j] = R(0.0);
-  }
-  e->recent_rows = 0;
+  forget_samples(e);
 }
 
 void @name@_gap(estimator *e) { @name@_pause(e, (double)INFINITY); }
 
 void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
-  int i;
-  memset(out, 0, sizeof *out);
-  out->raw = out->mass = out->lower = out->upper = (real)NAN;
-  out->status = @NAME@_NO_DATA;
-  if (!e->sampled) {      /* values between two samples, and speeds, need two */
-    out->observer = @NAME@_LOST;
-    out->reasons = @NAME@_FIRST_SAMPLES;
-    for (i = 0; i < CHANNELS; ++i) out->channel[i] = @NAME@_MISSING;
-    for (i = 0; i < NX; ++i) out->state[i] = out->state_stddev[i] = (real)NAN;
-    out->mean_nis = (real)NAN;
-  } else {
+  if (!begin_tick(e, out)) {
     const int restart = track(e, in, out);
     real before[NX];
-    out->mean_nis = e->nis;
-    for (i = 0; i < NX; ++i) {
-      before[i] = e->mean[i];
-      out->state[i] = e->x[i];
-      out->state_stddev[i] = F(sqrt)(covariance(e, i, i));
-    }
+    memcpy(before, e->mean, sizeof before);
+    show_state(e, out);
     out->state_faults = state_faults(e, out);
     if (restart) pause_mass(e);
     e->now += SUBSTEPS * STEP_NS;
@@ -339,21 +318,11 @@ void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
     out->taken = e->mass.taken;
     out->raw = e->mass.raw;
   }
-  memcpy(e->last_sample, in->sample, sizeof e->last_sample);
-  memcpy(e->last_command, in->command, sizeof e->last_command);
-  e->sampled = 1;
+  keep_samples(e, in);
   out->held_mass = e->mass.mass;
   out->held_lower = e->mass.mass - e->mass.half + F(fmin)(e->mass.lean, R(0.0));
   out->held_upper = e->mass.mass + e->mass.half + F(fmax)(e->mass.lean, R(0.0));
   out->held_stddev = e->mass.stddev;
-  if (out->status == @NAME@_UPDATING) {
-    e->held = 0;
-    out->mass = out->held_mass;
-    out->lower = out->held_lower;
-    out->upper = out->held_upper;
-  } else {
-    e->held = more(e->held);
-  }
-  out->held_for = e->held < LONG ? TICK * (real)e->held : (real)INFINITY;
+  show_mass(e, out);
 }
 '''

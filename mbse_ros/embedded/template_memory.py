@@ -3,6 +3,25 @@
 
 from __future__ import annotations
 
+# of the samples, and what CasADi's functions need, with either weighing
+SAMPLES = r'''  @name@_real innovation[@channels1@], variance[@channels1@];
+  @name@_real last_sample[@channels1@], last_command[@commands1@], sample[@channels1@];
+  @name@_real constant_value[@channels1@], low[@channels1@], high[@channels1@], offset[@channels1@];
+  @name@_real recent_samples[@step_rows@][@channels1@], stepped[@channels1@];
+  @name@_real series[@channels1@][@series@], step[@channels1@];
+  unsigned seen_ago[@channels1@], period[@channels1@];
+  int recent_rows;
+  unsigned char series_count[@channels1@], noisy[@channels1@];
+  @name@_real jump_from[@channels1@], jumped[@channels1@], nis, looked;
+  unsigned unused[@channels1@], same[@channels1@], since_jump[@channels1@], held;
+  unsigned char rejected[@channels1@], seen[@channels1@], constant[@channels1@], jump_known[@channels1@];
+  unsigned char started, placed, sampled, begun, settled;
+  double age, looked_at;
+  @name@_real w[@sz_w@];
+  const @name@_real *arg[@sz_arg@];
+  @name@_real *res[@sz_res@];
+  int iw[@sz_iw@];
+'''
 APART_MEMORY = r'''/* All memory. The members are private: use the functions. */
 typedef struct {
   @name@_real x[@nx_all@], start[@nx_all@], next[@nx_all@], best[@nx_all@]; /* of the observer */
@@ -11,26 +30,8 @@ typedef struct {
   @name@_real row[@nrow@], rows[@substeps@][@width@], waiting[@guard1@][@width@];
   @name@_real sums[@width@], window[@window@][@width@ - 1], value[@width@];
   @name@_real batch[2], moment[3];
-  @name@_real innovation[@channels1@], variance[@channels1@];
-  @name@_real last_sample[@channels1@], last_command[@commands1@], sample[@channels1@];
-  @name@_real constant_value[@channels1@], low[@channels1@], high[@channels1@], offset[@channels1@];
-  @name@_real recent_samples[@step_rows@][@channels1@], stepped[@channels1@];
-  @name@_real series[@channels1@][@series@], step[@channels1@];
-  unsigned seen_ago[@channels1@], period[@channels1@];
-  int recent_rows;
-  unsigned char series_count[@channels1@], noisy[@channels1@];
-  @name@_real jump_from[@channels1@], jumped[@channels1@], nis;
-  @name@_real w[@sz_w@];
-  const @name@_real *arg[@sz_arg@];
-  @name@_real *res[@sz_res@];
-  int iw[@sz_iw@];
-  unsigned unused[@channels1@], same[@channels1@], since_jump[@channels1@], held;
-  double age, looked_at;
-  @name@_real looked;
   unsigned ticks_waiting, clean, in_window, window_end, batched, batches, samples, known;
-  unsigned char rejected[@channels1@], seen[@channels1@], constant[@channels1@], jump_known[@channels1@];
-  unsigned char started, placed, sampled, begun, settled;
-} @name@_estimator;
+''' + SAMPLES + '''} @name@_estimator;
 '''
 JOINT_MEMORY = r'''/* Sums of samples of the mass, their low-pass and window. */
 typedef struct {
@@ -63,23 +64,11 @@ typedef struct {
   /* of the observer */
   @name@_real x[@nx_all@], start[@nx_all@], next[@nx_all@], best[@nx_all@];
   @name@_real y[@ny@], p[@np@], u[@nu@], mean[@nx@], report[@substeps@][@width@ + 1];
-  @name@_real innovation[@channels1@], variance[@channels1@];
-  @name@_real last_sample[@channels1@], last_command[@commands1@], sample[@channels1@];
-  @name@_real constant_value[@channels1@], low[@channels1@], high[@channels1@], offset[@channels1@];
-  @name@_real recent_samples[@step_rows@][@channels1@], stepped[@channels1@];
-  @name@_real series[@channels1@][@series@], step[@channels1@];
-  unsigned seen_ago[@channels1@], period[@channels1@];
-  int recent_rows;
-  unsigned char series_count[@channels1@], noisy[@channels1@];
-  @name@_real jump_from[@channels1@], jumped[@channels1@], nis, looked;
   @name@_real since[@actuated@], unseen, command_step[@commands1@];
-  double age, looked_at, pause, paused_for, shocks, silent_for[@pressures1@];
+  double pause, paused_for, shocks, silent_for[@pressures1@];
   double command_now, command_changed[@commands1@], rare_until;
   int outside, streak[@channels1@];
-  unsigned unused[@channels1@], same[@channels1@], since_jump[@channels1@], held;
-  unsigned char rejected[@channels1@], seen[@channels1@], constant[@channels1@], jump_known[@channels1@];
   unsigned char shut[@equations@], since_known, commanded, rare, has_state;
-  unsigned char started, placed, sampled, begun, settled;
   /* of the mass */
   @name@_real xs[@ns@], xs_next[@ns@], row[2], restarted;
   @name@_filter filter, memory[2];
@@ -115,9 +104,5 @@ typedef struct {
   int window_rows, contradictions, contradicting, contact_begun, pushed_windows, unexplained, touches;
   int ways_placed, window_begun, ways_known, ways_found, ways_open;
   unsigned char suspected[@ways1@], other_way[@ways1@];
-  @name@_real w[@sz_w@];
-  const @name@_real *arg[@sz_arg@];
-  @name@_real *res[@sz_res@];
-  int iw[@sz_iw@];
-} @name@_estimator;
+''' + SAMPLES + '''} @name@_estimator;
 '''

@@ -33,6 +33,63 @@ static int place(estimator *e, const real *z, real *dependent) {
 
 '''
 
+TICK = r'''
+/* What does not hang on how the mass is weighed. Nothing yet, and whether these are the first samples of all: values
+   between two samples, and speeds, need two. */
+static int begin_tick(const estimator *e, @name@_output *out) {
+  int i;
+  memset(out, 0, sizeof *out);
+  out->raw = out->mass = out->lower = out->upper = (real)NAN;
+  out->status = @NAME@_NO_DATA;
+  if (e->sampled) return 0;
+  out->observer = @NAME@_LOST;
+  out->reasons = @NAME@_FIRST_SAMPLES;
+  for (i = 0; i < CHANNELS; ++i) out->channel[i] = @NAME@_MISSING;
+  for (i = 0; i < NX; ++i) out->state[i] = out->state_stddev[i] = (real)NAN;
+  out->mean_nis = (real)NAN;
+  return 1;
+}
+
+static void show_state(const estimator *e, @name@_output *out) {
+  int i;
+  out->mean_nis = e->nis;
+  for (i = 0; i < NX; ++i) {
+    out->state[i] = e->x[i];
+    out->state_stddev[i] = F(sqrt)(covariance(e, i, i));
+  }
+}
+
+static void keep_samples(estimator *e, const @name@_input *in) {
+  memcpy(e->last_sample, in->sample, sizeof e->last_sample);
+  memcpy(e->last_command, in->command, sizeof e->last_command);
+  e->sampled = 1;
+}
+
+/* The mass that is held counts where the status says so. */
+static void show_mass(estimator *e, @name@_output *out) {
+  if (out->status == @NAME@_UPDATING) {
+    e->held = 0;
+    out->mass = out->held_mass;
+    out->lower = out->held_lower;
+    out->upper = out->held_upper;
+  } else {
+    e->held = more(e->held);
+  }
+  out->held_for = e->held < LONG ? TICK * (real)e->held : (real)INFINITY;
+}
+
+/* Samples were missing: what lies between the next and the last is not known. */
+static void forget_samples(estimator *e) {
+  int j;
+  e->started = e->sampled = 0;
+  for (j = 0; j < CHANNELS; ++j) {
+    e->jumped[j] = R(0.0);
+    e->jump_known[j] = 0;
+    e->stepped[j] = R(0.0);
+  }
+  e->recent_rows = 0;
+}
+'''
 PAYLOAD = r'''
 /* Begin to solve the joints again, with samples that wait dropped. */
 static void unplace(estimator *e) {
@@ -202,16 +259,7 @@ void @name@_init(estimator *e) {
 
 void @name@_new_load(estimator *e) { forget(e); }
 
-void @name@_gap(estimator *e) {
-  int j;
-  e->started = e->sampled = 0;
-  for (j = 0; j < CHANNELS; ++j) {
-    e->jumped[j] = R(0.0);
-    e->jump_known[j] = 0;
-    e->stepped[j] = R(0.0);
-  }
-  e->recent_rows = 0;
-}
+void @name@_gap(estimator *e) { forget_samples(e); }
 
 void @name@_pause(estimator *e, double seconds) {
   (void)seconds;
@@ -221,23 +269,10 @@ void @name@_pause(estimator *e, double seconds) {
 void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
   static const int STATUS[] = {@NAME@_UPDATING, @NAME@_OUTSIDE_STROKE, @NAME@_NOT_OBSERVABLE, @NAME@_TOO_SLOW,
                                @NAME@_ACCELERATING};
-  int i, gate = 0;
-  memset(out, 0, sizeof *out);
-  out->raw = out->mass = out->lower = out->upper = (real)NAN;
-  out->status = @NAME@_NO_DATA;
-  if (!e->sampled) {      /* values between two samples, and speeds, need two */
-    out->observer = @NAME@_LOST;
-    out->reasons = @NAME@_FIRST_SAMPLES;
-    for (i = 0; i < CHANNELS; ++i) out->channel[i] = @NAME@_MISSING;
-    for (i = 0; i < NX; ++i) out->state[i] = out->state_stddev[i] = (real)NAN;
-    out->mean_nis = (real)NAN;
-  } else {
+  int gate = 0;
+  if (!begin_tick(e, out)) {
     if (track(e, in, out)) unplace(e);
-    out->mean_nis = e->nis;
-    for (i = 0; i < NX; ++i) {
-      out->state[i] = e->x[i];
-      out->state_stddev[i] = F(sqrt)(covariance(e, i, i));
-    }
+    show_state(e, out);
     if (out->observer == @NAME@_OK) {
       real before[NX];
       memcpy(before, e->mean, sizeof before);
@@ -247,9 +282,7 @@ void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
       e->ticks_waiting = e->clean = 0;
     }
   }
-  memcpy(e->last_sample, in->sample, sizeof e->last_sample);
-  memcpy(e->last_command, in->command, sizeof e->last_command);
-  e->sampled = 1;
+  keep_samples(e, in);
   result(e, out);
   if (out->observer == @NAME@_OK && gate >= 0) {
     if (e->known && implausible(out)) out->status = @NAME@_IMPLAUSIBLE;
@@ -258,14 +291,6 @@ void @name@_step(estimator *e, const @name@_input *in, @name@_output *out) {
       out->status = @NAME@_NOT_OBSERVABLE;
     else if (out->status == @NAME@_UPDATING && (!out->taken || isnan(out->held_mass))) out->status = @NAME@_WAITING;
   }
-  if (out->status == @NAME@_UPDATING) {
-    e->held = 0;
-    out->mass = out->held_mass;
-    out->lower = out->held_lower;
-    out->upper = out->held_upper;
-  } else {
-    e->held = e->held < LONG ? e->held + 1u : e->held;
-  }
-  out->held_for = e->held < LONG ? TICK * (real)e->held : (real)INFINITY;
+  show_mass(e, out);
 }
 '''

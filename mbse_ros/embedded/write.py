@@ -38,7 +38,7 @@ from .template_joint import ESTIMATOR as JOINT_ESTIMATOR
 from .template_joint import FILTER, STEP
 from .template_mass_monitor import MONITOR
 from .template_observer import OBSERVER
-from .template_payload import PAYLOAD
+from .template_payload import PAYLOAD, TICK
 from .template_steps import STEPS
 from .words import number as number_in_c
 from .words import unit, words_of
@@ -154,7 +154,7 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
     recorded = record(of)
     files = {
         f'{prefix}.h': render(HEADER, words),
-        f'{prefix}.c': ''.join(render(part, words) for part in (OBSERVER, *(JOINT if of.joint else (PAYLOAD,)))),
+        f'{prefix}.c': ''.join(render(part, words) for part in (OBSERVER, TICK, *(JOINT if of.joint else (PAYLOAD,)))),
         f'{prefix}_casadi.c': render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
         'test_estimator.c': render(TEST, words | _ticks(recorded, single)),
         'CMakeLists.txt': render(CMAKE, words), 'README.md': render(README, words)}
