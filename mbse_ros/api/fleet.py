@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
@@ -104,7 +103,7 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     text, known_sources = Path(file).read_text(encoding='utf-8'), loaded_sources(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(settings), str(place.resolve()), suffix, known_sources,
                   namespace, every, file=file) for bag in folders]
-    count = jobs or os.cpu_count() or 1
+    count = jobs or workers.processors()
     make = workers.cluster(cluster) if cluster is not None else workers.processes(count)
     with held(place, tasks[0].about) as warnings:
         before = [done for done in map(known, tasks) if done is not None]

@@ -196,7 +196,8 @@ class StateMonitor:
         found += self.ends.said
         stuck, silent = [name for name, is_so in zip(names, watch.constant) if is_so], watch.silent(t, settings)
         jumped = watch.jumps()
-        units = [f'{name} in {unit.found}' for name, unit in zip(names, watch.units) if unit.found]
+        # what a constant sensor has led astray is no unit
+        units = [f'{name} in {unit.found}' for name, unit in zip(names, watch.units) if unit.found and not stuck]
         found += [(reason_of(Fault.STUCK, *stuck), Fault.STUCK)] if stuck else []
         found += [(f'silent: {", ".join(silent)}', Fault.MISSING)] if silent else []
         found += [(reason_of(Fault.JUMPED, *jumped), Fault.JUMPED)] if jumped else []

@@ -86,3 +86,20 @@ def test_a_sample_outside_the_range_of_its_sensor():
         assert (estimate.measured[0] is Measured.MISSING) is wrong
         assert ('encoder reads' in estimate.reason and 'at the end of its range, -3 to 3' in estimate.reason) is wrong
     assert stage.dropped == {'at the end of its range': 2}
+
+
+@pytest.mark.parametrize('constant', [True, False])
+def test_what_a_constant_sensor_leads_astray_is_in_no_other_unit(constant):
+    """A gyro whose samples are for a while a unit's factor times what is predicted, beside an encoder."""
+    stage, frames = log('four_bar', 200.0)
+    stage.reset()
+    for frame in frames[:100]:
+        stage.add(frame.stamp_ns, dict(zip(stage.channels, frame.samples)))
+    watch = stage._monitor.watch
+    watch.constant[stage.channels.index('encoder')] = constant
+    watch.units[stage.channels.index('crank_gyro')].found = 'turns a minute'
+    same = frames[99].samples[stage.channels.index('encoder')]
+    for frame in frames[100:105]:
+        samples = dict(zip(stage.channels, frame.samples)) | {'encoder': same, 'crank_gyro': 50.0}
+        last = stage.add(frame.stamp_ns, samples)[-1]
+    assert (Fault.STUCK in last.faults) is constant and (Fault.UNIT in last.faults) is not constant
