@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from ..report.result import Answer
 from ..sources.machine import for_machine, section_of
 from ..sources.path import path_text
 from .estimate import Tuning, words
-
-if TYPE_CHECKING:
-    pass
 
 THIN = 0.2             # of the bore: rods are 0.4 to 0.8 of it
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed

@@ -39,10 +39,14 @@ def test_a_file_is_checked_by_its_path(tmp_path):
 
 
 @pytest.mark.usefixtures('vm')
-def test_a_bore_in_another_unit_is_odd(tmp_path):
-    (tmp_path / 'own.yaml').write_text(LIFT.replace('bore: 100 mm', 'bore: 100 cm'))
+@pytest.mark.parametrize('bore, rod, odd', [(530, 120, False), (540, 120, True), (270, 56, False), (290, 56, True)])
+def test_a_bore_in_another_unit_is_odd(tmp_path, bore, rod, odd):
+    """More than the stroke, 535 mm, or than five times the rod."""
+    (tmp_path / 'own.yaml').write_text(LIFT.replace('bore: 100 mm', f'bore: {bore} mm').replace(
+        'rod: 56 mm', f'rod: {rod} mm'))
     done = mbse('check', tmp_path / 'own.yaml')
-    assert done.status == 0 and 'warning: cylinders.lift.bore: 1000 mm, with a stroke of 535 mm' in done.err
+    assert done.status == 0
+    assert (f'warning: cylinders.lift.bore: {bore} mm, with a stroke of 535 mm' in done.err) is odd
 
 
 @pytest.mark.usefixtures('vm')
