@@ -15,6 +15,7 @@ from ..estimators.filters.defaults import default_stddev, noises_of
 from ..estimators.filters.filters import check_options
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver, Noises
 from ..estimators.linkage_settings import LinkageSettings
+from ..estimators.whiteness import overstated
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
 from ..monitor.mechanism import Assessment, StateMonitor
@@ -157,6 +158,8 @@ class OurFilter:
             if item.status in DOUBTFUL and item.faults & ~known:        # the first of each kind
                 warnings.append(f'{item.status.name} at {t[k]:.3f} s: {item.reason}')
                 known |= item.faults
+        for column, samples, name, sigma in zip(columns['innovation'].T, measured.T, self.channels, self._deviations):
+            warnings += overstated(name, column[np.isfinite(samples)], samples, sigma)
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               np.where(here, columns['innovation'], np.nan),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a series is white: what is left in the innovations of a filter that could still be predicted."""
+"""Whether a series is white: what is left in the innovations of a filter that could still be predicted; and whether its
+noise is the stated one."""
 
 from __future__ import annotations
 
@@ -10,6 +11,11 @@ import numpy as np
 WINDOW = 200    # innovations from which the health is computed
 LAGS = 20
 FEWEST = 50     # innovations from which something can be said
+OVERSTATED = 10.0       # times that a stated deviation may be too large: people round noise up
+SELDOM = 1e-4           # probability of a window of noise that is smaller by chance
+# Third differences of white noise of variance 1: their variance, their autocorrelation at lag 1, and the sum of its
+# squares at all lags: so many times fewer of them are independent.
+THIRD = 20.0, -0.75, 2.31
 
 
 def autocorrelation(series: np.ndarray, lags: int = LAGS) -> np.ndarray:
@@ -52,6 +58,30 @@ def innovation_health(ratios: np.ndarray) -> tuple[float, float]:
     # The least likely of several channels, as if it were one of as many trials (Bonferroni).
     white = min([1.0, *(len(series) * ljung_box(column) for column in series)]) if series else float('nan')
     return float(np.mean(ratios[used] ** 2)), white
+
+
+def overstated(name: str, innovation: np.ndarray, samples: np.ndarray, stddev: float) -> list[str]:
+    """A warning, if the white noise in the innovations (k,) of a channel is far smaller than the ``stddev`` of its
+    samples (k',), NaN where missing.
+
+    Third differences of innovations lack slow errors of the model, and hold at least the sensor's noise; more than half
+    of the windows of ``FEWEST`` must agree. No warning of noise that is not white, as behind a low-pass filter, and of
+    rounded samples, most of which repeat the one before.
+    """
+    from scipy.special import chdtri  # here: slow to import
+    found, samples = innovation[np.isfinite(innovation)] / stddev, samples[np.isfinite(samples)]
+    if len(found) < FEWEST or 2 * np.count_nonzero(np.diff(samples)) < len(samples):
+        return []
+    change = np.diff(found[:len(found) // FEWEST * FEWEST].reshape(-1, FEWEST), 3)
+    power, shared = (change ** 2).mean(axis=1), (change[:, 1:] * change[:, :-1]).mean(axis=1)
+    variance, correlation, fewer = THIRD
+    count = change.shape[1] / fewer
+    limit = variance * float(chdtri(count, 1.0 - SELDOM)) / count / OVERSTATED ** 2
+    if 2 * np.count_nonzero((power < limit) & (shared < 0.5 * correlation * power)) <= len(power):
+        return []
+    return [f'{name}: the noise of its innovations is {(variance / np.median(power)) ** 0.5:.2g} times smaller than '
+            f'stated ({stddev:.3g}): its values are in another unit, or its stddev in the file is far too large']
+
 
 
 class InnovationWatch:

@@ -18,6 +18,7 @@ from ..bags.writer import BagWriter
 from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
+from ..estimators.whiteness import overstated
 from ..monitor.status import Measured, ObserverStatus
 from ..report.text import cost, cost_line
 from ..sources.map import SourceMap
@@ -33,7 +34,8 @@ Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by chan
 @dataclass(frozen=True)
 class LinkageLog:
     """Result of a bag: the last estimate of each instant, in order; ``truth`` (k, n) of all coordinates at them, NaN
-    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s."""
+    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s; ``doubts``: those of the
+    ``warnings`` by which the motion is not to be trusted, whatever its status."""
 
     model: Model
     stage: LinkageStage
@@ -42,6 +44,7 @@ class LinkageLog:
     samples: Samples
     warnings: tuple[str, ...]
     seconds: float
+    doubts: tuple[str, ...] = ()
 
     @property
     def step(self) -> float:
@@ -83,7 +86,9 @@ class LinkageLog:
         for k, name in enumerate(last.names):
             lines.append(f'  {name} {last.mean[k]:.6g} +- {math.sqrt(max(last.covariance[k, k], 0.0)):.2g}')
         lines += [f'  added force {name} {value:.5g}' for name, value in zip(self.model.independent, last.force)]
-        lines.append(f'{last.status.name.lower()}{": " if last.reason else ""}{last.reason}; NIS per measurement '
+        lines += [f'not trusted: {doubt}' for doubt in self.doubts]
+        status = 'not trusted' if self.doubts and last.status is ObserverStatus.OK else last.status.name.lower()
+        lines.append(f'{status}{": " if last.reason else ""}{last.reason}; NIS per measurement '
                      f'{health.mean_nis:.3g}, whiteness {health.whiteness:.2g}')
         lines += [f'RMSE against the truth: {name} {value:.3g}' for name, value in self.errors().items()]
         return [*lines, cost_line(self.seconds, self.log_seconds)]
@@ -96,7 +101,8 @@ class LinkageLog:
             'instants': len(self.estimates), 'names': last.names, 'mean': last.mean,
             'stddev': np.sqrt(np.diag(last.covariance)), 'force': last.force, 'status': last.status.name.lower(),
             'dropped': self.stage.dropped, 'rmse': self.errors(), 'mean_nis': health.mean_nis,
-            'whiteness': health.whiteness, 'cost': cost(self.seconds, self.log_seconds)}
+            'whiteness': health.whiteness, 'cost': cost(self.seconds, self.log_seconds),
+            **({'trusted': False, 'doubts': self.doubts} if self.doubts else {})}
         if full:
             result['state'] = {
                 'stamp_ns': self.column('stamp_ns'), 'mean': [e.mean for e in self.estimates],
@@ -142,8 +148,9 @@ def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageS
     if not estimates:
         raise BagError(str(source.path), '; '.join(['nothing to estimate: no sample of ' + ', '.join(stage.channels),
                                                     *warnings]))
+    doubts = doubts_of(stage, estimates, samples)
     return LinkageLog(model, stage, estimates, _truth(source, model, reader.namespace, estimates), samples,
-                      (*warnings, *oddities(stage, estimates)), seconds)
+                      (*warnings, *oddities(stage, estimates), *doubts), seconds, doubts)
 
 
 def estimate_linkage_samples(samples: Samples, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
@@ -154,8 +161,9 @@ def estimate_linkage_samples(samples: Samples, model: Model, settings: LinkageSe
     if not estimates:
         raise SampleError('samples', samples[0][0] if samples else 0, 'no value',
                           'samples of ' + ', '.join(stage.channels))
+    doubts = doubts_of(stage, estimates, samples)
     return LinkageLog(model, stage, estimates, np.full((len(estimates), len(model.names)), np.nan), samples,
-                      tuple(oddities(stage, estimates)), seconds)
+                      (*oddities(stage, estimates), *doubts), seconds, doubts)
 
 
 def through(stage: LinkageStage, samples: Samples) -> tuple[tuple[LinkageEstimate, ...], float]:
@@ -177,6 +185,14 @@ def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[
                          f't = {(found[0].stamp_ns - estimates[0].stamp_ns) * 1e-9:.2f} s'
                          + f': {found[0].reason}' * bool(found[0].reason))
     return lines
+
+
+def doubts_of(stage: LinkageStage, estimates: Sequence[LinkageEstimate], samples: Samples) -> tuple[str, ...]:
+    """Channels whose noise is far smaller than stated: a line each."""
+    innovation = np.array([estimate.innovation for estimate in estimates])
+    return tuple(line for k, name in enumerate(stage.channels)
+                 for line in overstated(name, innovation[:, k], np.array([values[name] for _, values in samples
+                                                                          if name in values]), stage.stddev[k]))
 
 
 def _period(samples: Samples) -> float:

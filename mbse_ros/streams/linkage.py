@@ -110,6 +110,11 @@ class LinkageStage:
         return self._observer.filter.name
 
     @property
+    def stddev(self) -> np.ndarray:
+        """Stated deviations of the samples of its ``channels`` (s,)."""
+        return self._active.running.tuned.stddev
+
+    @property
     def dropped(self) -> dict[str, int]:
         """Samples not used, by reason."""
         return dict(self._dropped.dropped)
@@ -135,7 +140,7 @@ class LinkageStage:
 
     def health(self) -> Health:
         """Health now; costs a millisecond or two. The estimates carry the health computed last."""
-        self._health = self._active.watch.assess(self._active.running.tuned.stddev)
+        self._health = self._active.watch.assess(self.stddev)
         return self._health
 
     # Samples

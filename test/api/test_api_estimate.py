@@ -3,6 +3,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,23 @@ def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     np.testing.assert_array_equal(every.innovation, mbse.estimate(bag, 'four_bar', sensors=SENSORS).innovation)
     assert mbse.estimate(run.samples, 'four_bar').truth is None
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
+
+
+@pytest.mark.parametrize('sensor', SENSORS)
+def test_a_sensor_alone_in_another_unit_is_not_trusted(sensor):
+    """Nothing contradicts it but its noise: the status of each instant stays ok."""
+    sound = mbse.simulate('four_bar', 8.0, sensors=[sensor]).samples
+    wrong = replace(sound, values=sound.values * np.pi / 180.0)
+    for samples, trusted in (sound, True), (wrong, False):
+        found = mbse.estimate(samples, mechanism='four_bar')
+        said = [line for line in found.warnings if line.startswith(f'{sensor}: the noise')]
+        assert found.status[-1] == 'ok' and bool(said) is not trusted
+        assert any(line.startswith('ok; NIS') for line in found.summary()) is trusted
+        assert [line for line in found.summary() if line.startswith('not trusted: ')] == [
+            f'not trusted: {line}' for line in said]
+        assert found.to_json().get('trusted', True) is trusted
+        own = mbse.Observer('four_bar', 'errorEKF_FE', [sensor]).run(samples)
+        assert bool([line for line in own.warnings if line.startswith(f'{sensor}: the noise')]) is not trusted
 
 
 def test_a_run_that_is_no_log_has_words_too(linkage, tmp_path):
