@@ -68,6 +68,22 @@ def test_units_and_signs_by_what_sensors_say_of_each_other(channel, factor, kind
     assert (item.channels, item.remedy) == (blamed, remedy)
 
 
+@pytest.mark.parametrize('size', [0.3, -0.3, 2.0 * np.pi])
+@pytest.mark.parametrize('at', [1.0, 2.5, 3.7])
+def test_an_encoder_that_steps_where_a_gyro_sees_no_motion(size, at) -> None:
+    item, = verdict(lambda channel, t, value: (t, value + size * (channel == 'encoder' and t > at * 1e9))).findings
+    assert (item.kind, item.channels) == ('step', ENCODER)
+    told, instant = float(item.seen.split()[2]), float(item.seen.partition('t = ')[2].split()[0])
+    assert abs(told - size) < 0.1 and abs(instant - at) < 0.02
+
+
+def test_a_sudden_motion_that_gyros_see_is_no_step() -> None:
+    def moved(channel: str, t: int, value: float) -> tuple[int, float]:
+        now = 2.0e9 < t <= 2.01e9       # within a sample, by 0.3 rad
+        return t, value + {'encoder': 0.3 * (t > 2.0e9), 'crank_gyro': 30.0 * now}.get(channel, 0.0)
+    assert ('step', ENCODER) not in found(moved)
+
+
 def test_a_gain_that_is_no_unit_is_left_to_the_filter() -> None:
     assert found(scaled('crank_gyro', 0.85)) == []
     assert found(scaled('crank_gyro', 4.0)) == []

@@ -23,12 +23,14 @@ from ...estimators.linkage_settings import LinkageSettings
 from ...machine.channels import Channel, sensor_channels
 from ...monitor.ages import Ages
 from ...monitor.mechanism import PLACES, RATES
+from ...monitor.samples import SIDE
 from ...streams.start import moved_to
 from ..log_samples import LogSamples
 from .channel_series import STEP, Means, Series, means_of, series_of
 from .plausibility import OWN, Verdict
 from .remedies import DEGREE, LENGTH_UNITS, Finding
 from .sensor_rules import SPIKE_S, huge_values, sensor_findings, white_noise
+from .step_rules import SELDOM, sudden_changes
 from .time_rules import age_findings, joined, leaps, time_findings
 
 BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a joint is beyond its limits
@@ -42,7 +44,9 @@ EXPLAINED = 0.9     # share of the motion of a sensor that the gain explains
 TURN = 2.0 * np.pi
 SIMILAR = 2.0       # times the stated noise, more or less: white noise is judged where there is the least
 HALF_TURN = 3.0     # rad, from which on an angle may have been at +-pi, where it wraps
-MOVES = 10.0        # deviations of a sensor's noise: less motion says nothing of its gain
+STEPS = 20          # largest sudden changes of an encoder that are held against the sensors of rates
+CLEARLY = 3.0       # times nearer to one of two readings than to the other
+MOVES = 10.0        # deviations of a sensor's noise: less motion says nothing of its gain, a smaller change is no step
 UNITS = {'rad': {'degrees': DEGREE}, 'm': LENGTH_UNITS}
 
 
@@ -152,17 +156,18 @@ def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[st
     means = means_of({f'position/{name}' if channels[name].sensor.kind in PLACES else name: series[name]
                       for name in channels})
     z = np.column_stack([_continued(means.values[f'position/{name}'], channels[name]) for name in encoders.values()])
+    steps = _steps(of, encoders, channels, series)
     rates = _slopes(means, z)
     rows = np.flatnonzero(np.isfinite(z).all(axis=1) & np.isfinite(rates).all(axis=1))
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), POSES)).astype(int))] if len(rows) else rows
     if len(rows) < FEWEST:
-        return [], 'speeds against positions: too few samples of one time'
+        return steps, 'speeds against positions: too few samples of one time'
     read = _read_by(of, z[rows], rates[rows])
     nowhere = float(np.mean(~np.isfinite(read).any(axis=1)))
     if nowhere > NOWHERE:
-        return [Finding('range', tuple(encoders.values()), f'at {100 * nowhere:.0f} % of the instants the mechanism '
-                        'has no pose with what they read', 'look at unit, sign and zero of these encoders, and at the '
-                                                           "mechanism's lengths")], ''
+        return [*steps, Finding('range', tuple(encoders.values()), f'at {100 * nowhere:.0f} % of the instants the '
+                                'mechanism has no pose with what they read', 'look at unit, sign and zero of these '
+                                "encoders, and at the mechanism's lengths")], ''
     gains: dict[str, float] = {}
     for k, name in enumerate(of.channels):
         if name not in channels or name in encoders.values():
@@ -172,7 +177,7 @@ def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[st
         if own is not None and kind in (*RATES, *PLACES) and not wraps:
             gain = _gain(own[rows], read[:, k], channels[name].sensor.noise, kind in PLACES)
             gains |= {} if gain is None else {name: gain}
-    return _judged_gains(model, gains, channels, tuple(encoders.values())), ''
+    return steps + _judged_gains(model, gains, channels, tuple(encoders.values())), ''
 
 
 def _encoders(model: Model, channels: Mapping[str, Channel]) -> dict[int, str]:
@@ -182,6 +187,55 @@ def _encoders(model: Model, channels: Mapping[str, Channel]) -> dict[int, str]:
         if channel.sensor.kind == 'encoder' and channel.sensor.coordinate in model.independent:
             found.setdefault(model.names.index(channel.sensor.coordinate), name)
     return {place: found[place] for place in model.z if place in found}
+
+
+def _steps(of: Problem, encoders: Mapping[int, str], channels: Mapping[str, Channel], series: Mapping[str, Series]
+           ) -> list[Finding]:
+    """Encoders that are elsewhere from one sample to the next, where a sensor of rates reads what it would without
+    that, and none what it would in such a motion."""
+    found, gyros = [], [k for k, name in enumerate(of.channels) if name in channels and
+                        channels[name].sensor.kind in RATES]
+    for g, name in enumerate(encoders.values()):
+        own, noise = series[name], max(channels[name].sensor.noise, white_noise(series[name]))
+        factors = np.zeros(0) if channels[name].sensor.wraps else sudden_changes(own, noise, SELDOM)
+        largest = np.argsort(-factors)[:STEPS]
+        steps = [(k, size, seen) for k in sorted(largest[factors[largest] > 1.0].tolist())
+                 for size, seen in [_refuted(of, gyros, encoders, channels, series, g, k)]
+                 if seen and abs(size) > MOVES * noise]
+        if steps:
+            k, size, seen = steps[0]
+            more = f', and {len(steps) - 1} times more' if len(steps) > 1 else ''
+            unit = unit_of(of.model.description, channels[name].sensor.coordinate)
+            found.append(Finding('step', (name,), f'steps by {size:.3g} {unit} from one sample to the next at '
+                                 f't = {own.t[k]:.2f} s{more}, and {", ".join(seen)} saw no such motion',
+                                 'its zero has moved: look at its mounting, its plug and its driver'))
+    return found
+
+
+def _refuted(of: Problem, gyros: Sequence[int], encoders: Mapping[int, str], channels: Mapping[str, Channel],
+             series: Mapping[str, Series], g: int, k: int) -> tuple[float, list[str]]:
+    """How far the g-th encoder steps after its sample k, and the sensors of rates that do not see it; none if one
+    does."""
+    t = series[list(encoders.values())[g]].t
+    places = np.array([[np.interp(t[i], series[name].t, _continued(series[name].values, channels[name]))
+                        for name in encoders.values()] for i in range(k - SIDE, k + SIDE + 2)])
+    changes = np.diff(places, axis=0)
+    usual = np.median(changes, axis=0)
+    size, dt = float(changes[SIDE, g] - usual[g]), t[k + 1] - t[k]
+    rates = np.array([usual, usual + size * (np.arange(len(usual)) == g)]) / dt
+    calm, moved = _read_by(of, np.repeat(places[SIDE:SIDE + 1], 2, axis=0), rates)
+    unseen = []
+    for i in gyros:
+        name = of.channels[i]
+        near = np.abs(series[name].t - 0.5 * (t[k] + t[k + 1])) < 1.5 * dt
+        if not near.any() or not abs(moved[i] - calm[i]) > MOVES * channels[name].sensor.noise:
+            continue
+        nearest = min(series[name].values[near].tolist(), key=lambda value: abs(value - moved[i]))
+        without, within = abs(nearest - calm[i]), abs(nearest - moved[i])
+        if within < without:
+            return size, []
+        unseen += [name] if CLEARLY * without < within else []
+    return size, unseen
 
 
 def _continued(values: np.ndarray, channel: Channel) -> np.ndarray:

@@ -25,7 +25,7 @@ def step_findings(series: Mapping[str, Series], machine: Machine, told: Collecti
     channels = {channel.name: channel for channel in machine.all_channels
                 if channel.name in series and channel.name not in told and not channel.sensor.wraps}
     found = [finding for name, channel in channels.items() if channel.kind == 'position'
-             for finding in _stepped(name, series[name], _sudden(series[name], channel.sensor.noise, SELDOM),
+             for finding in _stepped(name, series[name], sudden_changes(series[name], channel.sensor.noise, SELDOM),
                                      'm' if name.partition('/')[2] in machine.cylinders else 'rad', 'its zero has moved'
                                      ': look at its mounting, its plug and its driver')]
     for pair in pressure_pairs(machine).values():
@@ -38,7 +38,7 @@ def _of_pair(pair: tuple[str, ...], both: list[Series], noises: list[float]) -> 
     """Of the two pressures of a cylinder, the second one at the instants of the first."""
     t = both[0].t
     values = [both[0].values, np.interp(t, both[1].t, both[1].values)]
-    factors = [_sudden(Series(t, own), noise, SELDOM) for own, noise in zip(values, noises)]
+    factors = [sudden_changes(Series(t, own), noise, SELDOM) for own, noise in zip(values, noises)]
     exchanged = [k for k in np.flatnonzero(np.fmax(*factors) > SUDDEN).tolist() if _swap(values[0], values[1], k)]
     if exchanged:
         times = f' and back, {len(exchanged)} times' if len(exchanged) > 1 else ''
@@ -46,14 +46,14 @@ def _of_pair(pair: tuple[str, ...], both: list[Series], noises: list[float]) -> 
                         'look at the hoses, the plugs and the driver: the log is right on one side of it')]
     found = []
     for name, own, other, noise in zip(pair, both, both[::-1], noises):
-        alone = _sudden(own, noise, LONGEST)
-        beside = _sudden(Series(own.t, np.interp(own.t, other.t, other.values)), noise, LONGEST)
+        alone = sudden_changes(own, noise, LONGEST)
+        beside = sudden_changes(Series(own.t, np.interp(own.t, other.t, other.values)), noise, LONGEST)
         found += _stepped(name, own, np.where(beside < CALM, alone, 0.0), 'Pa', 'neither a flow nor a force makes that'
                           ': look at its supply, its plug and its amplifier')
     return found
 
 
-def _sudden(series: Series, noise: float, longest: float) -> np.ndarray:
+def sudden_changes(series: Series, noise: float, longest: float) -> np.ndarray:
     """How sudden the change after each sample (n - 1,) is; 0 at the ends, and beside intervals that are longer than the
     usual ones, or than ``longest``, s."""
     changes, found = np.diff(series.values), np.zeros(max(len(series.values) - 1, 0))
