@@ -21,7 +21,7 @@ from pathlib import Path
 
 from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.embedded.write import export_estimator
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.payload.payload_settings import PayloadSettings
 

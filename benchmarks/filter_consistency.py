@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 from linkage_own_model import NO_CLAIM, own_model
 
-from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.filters.filters import FILTERS
 from mbse_ros.studies.many import add_workers, many
 
 CASES = {'masses, encoders': ('free_masses', ('place', 'height')), 'four-bar, encoder': ('four_bar', ('encoder',)),

@@ -17,9 +17,9 @@ from mbse_ros.description.generate import n_four_bar
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.estimators.filters.defaults import default_noises
-from mbse_ros.estimators.filters.filters import FILTERS
-from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.filters.defaults import default_noises
+from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.observer import LinkageObserver
 
 ENCODER = 'sensors:\n  encoder: {kind: encoder, coordinate: theta, stddev: 1 deg}\n'
 DT, STEPS, ROUNDS = 1e-3, 200, 20

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 from linkage_faults import FAULTS, Machine, course, observer_of, outcome
 
 from mbse_ros.errors import DivergenceError
-from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.filters.filters import FILTERS
 
 
 def long_run(name: str, steps: int, block: int) -> dict[str, object]:

@@ -12,11 +12,11 @@ from drawn_errors import Errors
 from machine_accuracy import machine_of
 
 from mbse_ros.compiled import Kernel, Scan
-from mbse_ros.estimators.activity import activity_of
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.observer_step import predict
-from mbse_ros.estimators.weighing import (
+from mbse_ros.filters.activity import activity_of
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_step import predict
+from mbse_ros.filters.weighing import (
     CONSTANT,
     HELD,
     KNOWN,

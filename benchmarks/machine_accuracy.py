@@ -30,8 +30,8 @@ import casadi as ca
 import numpy as np
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.estimators.hydraulic_sensors import direct
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_sensors import direct
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of

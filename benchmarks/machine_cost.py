@@ -34,8 +34,8 @@ from time import process_time
 import numpy as np
 from machine_accuracy import CYCLES, LIMITS, PAYLOADS, frames_of, machine_of
 
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.payload.joint import JointEstimator
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator

@@ -25,9 +25,9 @@ import numpy as np
 from scipy.stats import chi2
 
 from mbse_ros.compiled import Scan
-from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_model import NOISES, hydraulic_model
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower, random_cycle

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower, random_cycle

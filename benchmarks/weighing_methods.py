@@ -21,7 +21,7 @@ from machine_changes import changed_machine
 from wrong_numbers import draw, frames_of, with_errors
 
 from mbse_ros.errors import MbseError
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.graph.machines.machine_log import MachineLog
 from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine

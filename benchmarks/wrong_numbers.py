@@ -28,7 +28,7 @@ import numpy as np
 from machine_accuracy import CYCLES, PAYLOADS
 from machine_changes import NUMBERS, changed_machine
 
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of

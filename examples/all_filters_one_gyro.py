@@ -4,7 +4,7 @@
 import numpy as np
 
 import mbse_ros as mbse
-from mbse_ros.estimators.filters.defaults import CHOOSY, tuned_filters
+from mbse_ros.filters.defaults import CHOOSY, tuned_filters
 from mbse_ros.simulation.three_simulations import wrong_model
 
 

@@ -19,9 +19,8 @@ import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
-from mbse_ros.estimators import observer_step
-from mbse_ros.estimators.filters import running
-from mbse_ros.estimators.hydraulic_dekf import HydraulicFilter
+from mbse_ros.filters import observer_step, running
+from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
 from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.run_graph import dds_profile
 
@@ -122,7 +121,7 @@ def models() -> Iterator[None]:
 def vm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions in CasADi's virtual machine: to compile one takes longer than its first 10,000 steps.
 
-    That C gives the same is tested with each kind of filter in test_estimators_linkage_defaults.py.
+    That C gives the same is tested with each kind of filter in test_filters_linkage_defaults.py.
     """
     monkeypatch.setenv('MBSE_BACKEND', 'vm')
 

@@ -17,9 +17,9 @@ import typer
 
 from mbse_ros.compiled import Kernel, Scan, have_compiler
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_model import HydraulicModel, hydraulic_model
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.report.files import check_file, write_json
 from mbse_ros.report.text import print_table, wide_console
@@ -38,8 +38,8 @@ import sys, time
 sys.path.insert(0, {folder!r})
 start = time.perf_counter()
 from mbse_ros.machine import load_machine
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
 from studies.kernels import usual_samples
 import numpy as np
 machine = load_machine({machine!r})

@@ -21,7 +21,7 @@ from ..bags.writer import BagWriter, write_frame
 from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..errors import BagError, SettingError, refuse_options
-from ..estimators.filters.parts.problem import problem
+from ..filters.parts.problem import problem
 from ..machine import Machine, load_machine
 from ..offline.linkage import TRUTH
 from ..offline.sensor_table import read_sensors

@@ -69,7 +69,7 @@ def graph_of(model: Model, kind: str, form: str) -> FactorGraph:
 
 def _estimate(model: Model, form: str) -> FactorGraph:
     """With all sensors of the file."""
-    from ..estimators.filters.parts.problem import problem
+    from ..filters.parts.problem import problem
     from ..graph.estimate import EstimatedMotion, estimation_graph
     if form != 'dependent':
         raise SettingError('--form', form, 'dependent: the graph of an estimate has all coordinates')

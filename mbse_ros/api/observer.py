@@ -12,9 +12,9 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice
-from ..estimators.filters.defaults import START
-from ..estimators.filters.parts.problem import problem
-from ..estimators.filters.sigma_filter import closed, moved, rated, sensed
+from ..filters.defaults import START
+from ..filters.parts.problem import problem
+from ..filters.sigma_filter import closed, moved, rated, sensed
 from ..settings import GATE
 from .load import Loadable, model_of
 from .results.motion_estimate import MotionEstimate
@@ -32,9 +32,9 @@ Gaussian = tuple[np.ndarray, np.ndarray]
 class Observer:
     """Filter ``estimator`` of a mechanism (a name, a path, or what ``load`` gave) with some of its sensors.
 
-    ``estimator``: a name of ``estimators.filters.filters.FILTERS``, or a class of your own, called with ``Equations``
+    ``estimator``: a name of ``filters.filters.FILTERS``, or a class of your own, called with ``Equations``
     and the ``options`` (docs/your_own_filter.md). ``sensors``: names, default all of the file. Of ours: ``noises`` by
-    name, each a number or one per independent coordinate (default ``estimators.filters.defaults``; ``tune`` finds
+    name, each a number or one per independent coordinate (default ``filters.defaults``; ``tune`` finds
     better ones), ``gate``: probability beyond which an innovation is left out (1: none is), ``options`` of the filter.
     The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.

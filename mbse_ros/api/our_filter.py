@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of the filters of ``estimators.filters`` behind ``Observer``, judged as ``mbse_ros.estimate`` judges it."""
+"""One of the filters of ``filters`` behind ``Observer``, judged as ``mbse_ros.estimate`` judges it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.defaults import default_stddev, noises_of
-from ..estimators.filters.filters import check_options
-from ..estimators.filters.observer import LinkageEstimates, LinkageObserver, Noises
-from ..estimators.linkage_settings import LinkageSettings
-from ..estimators.whiteness import overstated
+from ..filters.defaults import default_stddev, noises_of
+from ..filters.filters import check_options
+from ..filters.linkage_settings import LinkageSettings
+from ..filters.observer import LinkageEstimates, LinkageObserver, Noises
+from ..filters.whiteness import overstated
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
 from ..monitor.mechanism import Assessment, StateMonitor

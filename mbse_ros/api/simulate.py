@@ -98,7 +98,7 @@ def check_steps(duration: float, dt: float) -> None:
 
 def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:
     """Samples at multiples of the period."""
-    from ..estimators.filters.parts.problem import problem
+    from ..filters.parts.problem import problem
     from ..simulation.three_simulations import noisy, sensor_outputs
     every = sample_steps(motion.t, rate)
     rows = np.arange(every, len(motion.t), every)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SampleError, StampError
-from ..estimators.mass_information import OWN_COLUMNS
+from ..filters.mass_information import OWN_COLUMNS
 from ..monitor.faults import Fault, joined
 from ..resources import share_directory
 from ..streams.records import (

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
-from ..estimators.force_balance import ForceBalance, force_balance
-from ..estimators.hydraulic_sensors import direct
-from ..estimators.hydraulic_state import state_names
+from ..filters.force_balance import ForceBalance, force_balance
+from ..filters.hydraulic_sensors import direct
+from ..filters.hydraulic_state import state_names
 from ..machine import Machine
 
 WINDOW = 0.5        # s

@@ -46,7 +46,7 @@ WORTH = 3600.0          # s: what was used since is missed
 # an entry, and one whose process was killed while writing
 _OURS = re.compile(r'[0-9a-f]{64}\.(?:so|casadi)|\.[0-9a-f]{32}')
 # Rooms from which a function may follow; above them are only users of functions.
-ROOMS = ('compiled', 'description', 'dynamics', 'estimators', 'hydraulics', 'machine', 'mechanism', 'payload',
+ROOMS = ('compiled', 'description', 'dynamics', 'filters', 'hydraulics', 'machine', 'mechanism', 'payload',
          'transition')
 LARGEST = 1 << 28       # bytes that a function may have, serialised: damage must not fill the memory
 

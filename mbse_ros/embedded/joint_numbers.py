@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that the C of an estimator that weighs holds: those of ``estimators``, ``payload`` and ``monitor`` by the
+"""Numbers that the C of an estimator that weighs holds: those of ``filters``, ``payload`` and ``monitor`` by the
 names that the templates have for them."""
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import between_samples, hydraulic_observer, mass_information, outside_force, unweighed, weighing
-from ..estimators.hydraulic_model import largest_pressure
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.hydraulic_sensors import direct
-from ..estimators.hydraulic_state import state_names
-from ..estimators.unweighed import FLOW_AGAIN
+from ..filters import between_samples, hydraulic_observer, mass_information, outside_force, unweighed, weighing
+from ..filters.hydraulic_model import largest_pressure
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.hydraulic_sensors import direct
+from ..filters.hydraulic_state import state_names
+from ..filters.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
 from ..monitor import clocks, exchanged, trust
 from ..monitor import mass as monitor_mass

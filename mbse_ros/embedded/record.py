@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DescriptionError, SettingError
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.hydraulic_sensors import variances
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.hydraulic_sensors import variances
 from ..settings import setting
 from ..simulation.work import frame_count, working_machine
 from ..streams.interpolation import InterpolationSettings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C of the observer's tick: as ``streams/stages.py: ObserverStage`` and ``estimators/hydraulic_observer.py``."""
+"""C of the observer's tick: as ``streams/stages.py: ObserverStage`` and ``filters/hydraulic_observer.py``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C of an observer that weighs: as ``estimators/hydraulic_observer.py`` with ``OutsideForce``, ``SilentPressures``,
+"""C of an observer that weighs: as ``filters/hydraulic_observer.py`` with ``OutsideForce``, ``SilentPressures``,
 ``RareCommands`` and ``UnweighedMotion``."""
 
 from __future__ import annotations

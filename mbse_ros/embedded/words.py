@@ -10,9 +10,9 @@ from math import isfinite, isnan
 import numpy as np
 
 from ..description.model import fingerprint
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.weighing import PAUSES
 from ..export.folder import render, wrapped
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.weighing import PAUSES
 from ..machine.equations import pressure_pairs
 from ..monitor.faults import DOUBTS
 from ..monitor.samples import WIDTH

@@ -18,10 +18,10 @@ import numpy as np
 from ..compiled.dense import dense
 from ..description.model import fingerprint
 from ..errors import SettingError
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.hydraulic_sensors import variances
 from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, write_files
 from ..export.functions import shared, work_sizes
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.hydraulic_sensors import variances
 from ..machine import Machine
 from ..machine.equations import check_weighs
 from ..monitor.exchanged import Exchanged

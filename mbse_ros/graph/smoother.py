@@ -11,8 +11,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..estimators.filters.defaults import START, default_noises
-from ..estimators.filters.parts.problem import problem
+from ..filters.defaults import START, default_noises
+from ..filters.parts.problem import problem
 from .estimate import EstimatedMotion, EstimationNoises
 from .factors.sensor_factors import wraps
 from .solvers.chain import Chain, ChainPoints, Gaussian, Swept

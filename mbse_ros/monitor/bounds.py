@@ -11,8 +11,8 @@ import numpy as np
 
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
-from ..estimators.hydraulic_model import largest_pressure
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.hydraulic_model import largest_pressure
+from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from .faults import Fault
 

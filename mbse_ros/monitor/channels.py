@@ -14,8 +14,8 @@ from ..errors import SampleError
 from .units import UnitRatio
 
 if TYPE_CHECKING:
-    from ..estimators.linkage_settings import LinkageSettings
-    from ..estimators.observer_settings import ObserverSettings
+    from ..filters.linkage_settings import LinkageSettings
+    from ..filters.observer_settings import ObserverSettings
 
 
 PERIODS = 5         # a sensor is silent after so many of its own

@@ -26,10 +26,10 @@ import numpy as np
 from ..compiled import Kernel
 from ..compiled.cache import built
 from ..errors import PositionProblemError, SingularConfigurationError
-from ..estimators.force_balance import force_balance
-from ..estimators.hydraulic_sensors import direct
-from ..estimators.hydraulic_state import state_names
-from ..estimators.weighing import KNOWN, free_of_stops
+from ..filters.force_balance import force_balance
+from ..filters.hydraulic_sensors import direct
+from ..filters.hydraulic_state import state_names
+from ..filters.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
 from .faults import Fault, reason_of

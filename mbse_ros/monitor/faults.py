@@ -125,7 +125,7 @@ KINDS = {
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',
-        'lines between samples that are off by {estimators.between_samples.RARE} standard deviations',
+        'lines between samples that are off by {filters.between_samples.RARE} standard deviations',
         (_STATE, _MASS)),
     Fault.UNMEASURED: Kind(
         'nothing is measured', 'no sensor gives a sample that can be used',
@@ -170,8 +170,8 @@ KINDS = {
     Fault.OUTSIDE_FORCE: Kind(
         'outside force: the tool or the load touches something',
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
-        '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
-        '{estimators.outside_force.SHOCKS} shocks within {estimators.outside_force.LATE} s; of a mass '
+        '{filters.outside_force.STREAK} samples of a position rejected one after the other, or '
+        '{filters.outside_force.SHOCKS} shocks within {filters.outside_force.LATE} s; of a mass '
         'also: windows of {monitor.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
         'exchanged, after {monitor.exchanged.FREE} s that a load explains, for {monitor.exchanged.LONGEST} s at most',
         (_STATE, _MASS), True),
@@ -188,7 +188,7 @@ KINDS = {
     Fault.PAUSED: Kind(
         'after a pause of sensors the load may be another one, and is not known yet',
         'samples were missing, and no mass is known since', 'NO_DATA: the mass is held',
-        'a pause, of which each {estimators.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
+        'a pause, of which each {filters.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
     Fault.UNSEEN: Kind(
         'the load may be another', 'cylinders moved that nothing weighs', 'CHANGING: forgets the mass',
         'less than {monitor.mass.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are '

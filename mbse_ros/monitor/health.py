@@ -8,10 +8,10 @@ from collections import deque
 import numpy as np
 
 from ..compiled import Kernel
-from ..estimators.filters.observer import LinkageObserver
-from ..estimators.filters.parts.linearised import linearised_function
-from ..estimators.observability.information import observability
-from ..estimators.whiteness import FEWEST, InnovationWatch, ljung_box
+from ..filters.observability.information import observability
+from ..filters.observer import LinkageObserver
+from ..filters.parts.linearised import linearised_function
+from ..filters.whiteness import FEWEST, InnovationWatch, ljung_box
 from .status import Health
 
 SEEN = 50           # instants of the observability's window

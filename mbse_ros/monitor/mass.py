@@ -2,7 +2,7 @@
 """Whether the load changes: where an estimate of motion and mass gives up what it knew of the mass.
 
 The observer forgets old information on the mass when the mass keeps changing in one direction (see
-``estimators.weighing``). That alone may be an accident; so a change is over when the mass is known again, and stays.
+``filters.weighing``). That alone may be an accident; so a change is over when the mass is known again, and stays.
 Which loads there were is found by ``scale.detection``.
 """
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..description.coordinate_units import measured_unit
-from ..estimators.filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
-from ..estimators.filters.parts.problem import Problem
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
+from ..filters.linkage_settings import LinkageSettings
+from ..filters.parts.problem import Problem
 from .bounds import Bounds
 from .channels import FEWEST, LASTING, PATIENCE, ChannelMonitor
 from .faults import NONE, Fault, joined, reason_of

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples that are too rare for the motion of a machine, in words: which, how often they come, how often they should.
 
-What a machine does between two samples no estimate sees (see ``estimators.between_samples``). Where that matters
+What a machine does between two samples no estimate sees (see ``filters.between_samples``). Where that matters
 the masses count less; what they then seem to say of the load, or of the machine's file, is the rate's fault.
 """
 
@@ -13,8 +13,8 @@ from math import exp, hypot, sqrt
 
 import numpy as np
 
-from ..estimators.between_samples import RARE as FEW
-from ..estimators.mass_information import MassInformation
+from ..filters.between_samples import RARE as FEW
+from ..filters.mass_information import MassInformation
 from ..payload.mass import NORMAL, Mass
 from .faults import Fault, reason_of
 

@@ -25,8 +25,8 @@ from math import inf, isfinite, nan, nextafter
 
 import numpy as np
 
-from ..estimators.filters.parts.problem import Problem
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.observer_settings import ObserverSettings
+from ..filters.parts.problem import Problem
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.equations import pressure_pairs

@@ -17,8 +17,8 @@ from visualization_msgs.msg import MarkerArray
 from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError, check_choice
-from ..estimators.filters.filters import FILTERS
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.filters import FILTERS
+from ..filters.linkage_settings import LinkageSettings
 from ..streams.linkage import LinkageStage
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
 from ..streams.start import encoded, moved_to

@@ -11,7 +11,7 @@ from ..bags.messages import segment_record
 from ..bags.topics import SEGMENT, STATE
 from ..compiled import Kernel
 from ..errors import MbseError
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.feed_forward import joint_forces
 from ..simulation.crane import TrueSamples

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
-from ..estimators.hydraulic_state import state_names
-from ..estimators.mass_information import OWN_COLUMNS, columns
+from ..filters.hydraulic_state import state_names
+from ..filters.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
 from ..payload.payload_settings import PayloadSettings
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate

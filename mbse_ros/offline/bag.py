@@ -18,7 +18,7 @@ from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..description.load import known_machines
 from ..errors import BagError, DescriptionError, SampleError, SettingError
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
 from ..monitor.ages import Ages

@@ -13,7 +13,7 @@ from ..compiled.compiler import remarks
 from ..description.basics import GROUND
 from ..description.coordinate_units import unit_and_scale
 from ..errors import PositionProblemError, SingularConfigurationError
-from ..estimators.hydraulic_state import MASS
+from ..filters.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn

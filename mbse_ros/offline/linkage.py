@@ -18,7 +18,7 @@ from ..bags.writer import BagWriter
 from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
-from ..estimators.whiteness import overstated
+from ..filters.whiteness import overstated
 from ..monitor.status import Measured, ObserverStatus
 from ..report.text import cost, cost_line
 from ..sources.map import SourceMap

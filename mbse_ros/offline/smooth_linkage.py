@@ -13,7 +13,7 @@ import numpy as np
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.linkage_settings import LinkageSettings
 from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
 from ..report.data import Panel

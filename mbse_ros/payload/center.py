@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..estimators.weighing import LEAST
+from ..filters.weighing import LEAST
 from ..machine import Machine
 
 

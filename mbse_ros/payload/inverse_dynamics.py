@@ -23,8 +23,8 @@ import numpy as np
 from ..compiled import Scan
 from ..compiled.cache import built
 from ..errors import PositionProblemError
-from ..estimators.force_balance import force_balance
-from ..estimators.hydraulic_state import state_names, state_parts
+from ..filters.force_balance import force_balance
+from ..filters.hydraulic_state import state_names, state_parts
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, closed_gate, gate_numbers, passed_gates

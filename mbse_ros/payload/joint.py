@@ -13,8 +13,8 @@ from math import exp, isfinite, log, nan, sqrt
 
 import numpy as np
 
-from ..estimators.mass_information import MassInformation, additive_columns
-from ..estimators.weighing import PAUSES
+from ..filters.mass_information import MassInformation, additive_columns
+from ..filters.weighing import PAUSES
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
 from .estimator import causes, other_filters

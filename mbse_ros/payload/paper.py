@@ -13,7 +13,7 @@ from math import exp, inf, nan, sqrt
 
 import numpy as np
 
-from ..estimators.unweighed import UnweighedMotion
+from ..filters.unweighed import UnweighedMotion
 from ..machine import Machine
 from .estimator import causes, other_filters
 from .filter import MassFilter, t_quantile

@@ -16,8 +16,8 @@ import numpy as np
 from ..compiled import Scan
 from ..compiled.cache import built
 from ..errors import PositionProblemError
-from ..estimators.hydraulic_model import coordinate_scale
-from ..estimators.hydraulic_state import state_names
+from ..filters.hydraulic_model import coordinate_scale
+from ..filters.hydraulic_state import state_names
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, GATES, closed_gate, gate_numbers, passed_gates

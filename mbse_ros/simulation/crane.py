@@ -15,8 +15,8 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..errors import SettingError, check_choice
-from ..estimators.hydraulic_sensors import measurements, sample_of
-from ..estimators.hydraulic_state import state_names
+from ..filters.hydraulic_sensors import measurements, sample_of
+from ..filters.hydraulic_state import state_names
 from ..machine import Machine, with_valves
 from ..machine.channels import Channel
 from ..settings import Settings, setting

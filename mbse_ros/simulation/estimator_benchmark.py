@@ -15,10 +15,10 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, check_choice
-from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
-from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
-from ..estimators.filters.parts.problem import problem
-from ..estimators.whiteness import autocorrelation, white_of
+from ..filters.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
+from ..filters.observer import LinkageEstimates, LinkageObserver
+from ..filters.parts.problem import problem
+from ..filters.whiteness import autocorrelation, white_of
 from .three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 SENSORS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -20,8 +20,8 @@ from ..compiled import Kernel, Scan
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..estimators.filters.parts.model_step import advance, rates
-from ..estimators.filters.parts.problem import Problem, problem
+from ..filters.parts.model_step import advance, rates
+from ..filters.parts.problem import Problem, problem
 from ..settings import Settings, setting
 
 STIFFNESS = 2 * np.pi       # rad/s of the oscillator

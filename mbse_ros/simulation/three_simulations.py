@@ -16,7 +16,7 @@ from ..description.basics import PointRef, Scalar
 from ..description.model import Force
 from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
-from ..estimators.filters.parts.problem import problem
+from ..filters.parts.problem import problem
 from ..mechanism.inertia import center_of_mass
 from ..mechanism.values import Values
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..estimators.filters.defaults import noises_of
-from ..estimators.filters.filters import check_options
-from ..estimators.filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
-from ..estimators.filters.parts.problem import Problem, problem
-from ..estimators.linkage_settings import LinkageSettings, numbers, option_values
+from ..filters.defaults import noises_of
+from ..filters.filters import check_options
+from ..filters.linkage_settings import LinkageSettings, numbers, option_values
+from ..filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
+from ..filters.parts.problem import Problem, problem
 from ..monitor.health import HealthWatch
 from .history import TunedFilter
 

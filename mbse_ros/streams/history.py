@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 
 from ..errors import DivergenceError
-from ..estimators.filters.observer import FilterTuning, LinkageObserver
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.linkage_settings import LinkageSettings
+from ..filters.observer import FilterTuning, LinkageObserver
 from .records import Measured, Sampled
 from .start import converted_state
 

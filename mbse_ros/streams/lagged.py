@@ -17,7 +17,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SampleError, SettingError
-from ..estimators.linkage_settings import LinkageSettings, numbers
+from ..filters.linkage_settings import LinkageSettings, numbers
 from ..graph.estimate import EstimationNoises
 from ..graph.smoother import LinkageSmoother, default_estimation_noises
 from ..graph.window import ChainWindow, Row

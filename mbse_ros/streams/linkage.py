@@ -21,8 +21,8 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SampleError, SettingError
-from ..estimators.filters.observer import LinkageObserver
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.linkage_settings import LinkageSettings
+from ..filters.observer import LinkageObserver
 from ..monitor.channels import DroppedSamples
 from ..monitor.faults import Fault, reason_of
 from ..monitor.mechanism import Assessment, StateMonitor

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import PositionProblemError
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.hydraulic_sensors import variances
-from ..estimators.hydraulic_state import SegmentResult
-from ..estimators.observer_settings import ObserverSettings
-from ..estimators.whiteness import InnovationWatch
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.hydraulic_sensors import variances
+from ..filters.hydraulic_state import SegmentResult
+from ..filters.observer_settings import ObserverSettings
+from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
 from ..monitor.bounds import StateBounds
 from ..monitor.channels import LASTING, PATIENCE, ChannelWatch

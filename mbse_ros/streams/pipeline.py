@@ -13,7 +13,7 @@ from math import isfinite
 import numpy as np
 
 from ..errors import SampleError
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..payload.payload_settings import PayloadSettings
 from .interpolation import InterpolationSettings, Interpolator

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..estimators.mass_information import OWN_COLUMNS, MassInformation
-from ..estimators.weighing import PAUSES
+from ..filters.mass_information import OWN_COLUMNS, MassInformation
+from ..filters.weighing import PAUSES
 from ..monitor.faults import NONE, Fault
 from ..monitor.status import GATES, JUDGED, Health, Measured, ObserverStatus, PayloadStatus
 

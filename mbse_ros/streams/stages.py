@@ -20,10 +20,10 @@ from math import isnan, nan
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.hydraulic_state import SegmentResult
-from ..estimators.mass_information import columns
-from ..estimators.observer_settings import ObserverSettings
+from ..filters.hydraulic_observer import HydraulicObserver
+from ..filters.hydraulic_state import SegmentResult
+from ..filters.mass_information import columns
+from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..monitor.faults import Fault

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import MbseError
-from ..estimators.filters.parts.problem import Problem
-from ..estimators.filters.parts.step import Filter
-from ..estimators.linkage_settings import LinkageSettings
+from ..filters.linkage_settings import LinkageSettings
+from ..filters.parts.problem import Problem
+from ..filters.parts.step import Filter
 from ..monitor.mechanism import ObservedCoordinates
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from mbse_ros.description.basics import scalars
 from mbse_ros.description.edit import Number, with_numbers, with_section
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.errors import DescriptionError, SettingError
-from mbse_ros.estimators.force_balance import force_balance
-from mbse_ros.estimators.hydraulic_model import hydraulic_model
-from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.weighing import consider_jacobian
+from mbse_ros.filters.force_balance import force_balance
+from mbse_ros.filters.hydraulic_model import hydraulic_model
+from mbse_ros.filters.observer_settings import ObserverSettings
+from mbse_ros.filters.weighing import consider_jacobian
 from mbse_ros.machine.machine import Machine
 from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.offline.calibration import calibration_bags

@@ -12,7 +12,7 @@ from mbse_ros.bags.sensor_topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
-from mbse_ros.estimators.filters.parts.problem import problem
+from mbse_ros.filters.parts.problem import problem
 from mbse_ros.offline.sensor_table import read_sensors
 from mbse_ros.simulation.three_simulations import noisy, true_motion
 

@@ -125,6 +125,6 @@ def test_a_machine_of_other_numbers_is_another() -> None:
 
 def test_the_observer_is_the_same_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Pipeline(load_machine('patu655_lift'), backend='vm').observer._observer.filter.function().serialize()
-    monkeypatch.setattr('mbse_ros.estimators.observer_step.observer_step', lambda *_: pytest.fail('built again'))
+    monkeypatch.setattr('mbse_ros.filters.observer_step.observer_step', lambda *_: pytest.fail('built again'))
     again = Pipeline(load_machine('patu655_lift'), backend='vm').observer._observer
     assert again.filter.function().serialize() == first

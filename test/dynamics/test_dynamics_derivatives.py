@@ -17,7 +17,7 @@ from core_support import crane, two_cylinders
 from mechanism_numbers import evaluate as evaluate_many
 from payload_states import Carrier
 
-from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
+from mbse_ros.filters.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.inverse_dynamics import residual, sample_step
 from studies.paper_reference import PaperModel

@@ -15,7 +15,7 @@ from export_support import run_test
 from mbse_ros.embedded.record import OBSERVER, STATUS, PythonEstimator
 from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.embedded.write import export_estimator
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.payload.payload_settings import PayloadSettings

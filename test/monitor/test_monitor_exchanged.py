@@ -11,7 +11,7 @@ import pytest
 from core_support import crane, plant, work_cycle
 from machine_variants import REMOVED, changed
 
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.exchanged import Exchanged, masses_both_ways
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from core_support import crane, feed, work_cycle
 
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.bounds import StateBounds
 from mbse_ros.monitor.samples import StepCheck

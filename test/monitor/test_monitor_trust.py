@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from core_support import crane, feed, plant
 
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.monitor.mass import plain_difference
 from mbse_ros.monitor.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Alarm, Drift, OneWay, Trust

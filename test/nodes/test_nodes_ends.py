@@ -14,7 +14,7 @@ from nodes_support import joint_state, ros, sent, state
 from rclpy.parameter import Parameter
 from visualization_msgs.msg import Marker
 
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.nodes.inputs.timing import Silence
 from mbse_ros.nodes.messages.markers import TEXT, Canvas, payload_text
 from mbse_ros.nodes.messages.wire import to_ns

@@ -17,7 +17,7 @@ from sensor_msgs.msg import FluidPressure
 
 from mbse_ros.bags.sensor_topics import JOINTS
 from mbse_ros.errors import LONGEST, SampleError, shown
-from mbse_ros.estimators.hydraulic_state import MASS, state_names
+from mbse_ros.filters.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.diagnostics import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode

@@ -19,7 +19,7 @@ from rclpy.node import Node
 
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import MbseError
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph

@@ -20,7 +20,7 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import quat2mat
 
 from mbse_ros.errors import MbseError
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine.frames import LOAD, MachineFrames, Transform
 from mbse_ros.nodes import outputs_node
 from mbse_ros.nodes.base.node_settings import OutputsNodeSettings

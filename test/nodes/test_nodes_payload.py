@@ -14,7 +14,7 @@ from nodes_support import ros, sent, state
 
 from mbse_ros.description.load import known_machines
 from mbse_ros.description.model import fingerprint
-from mbse_ros.estimators.hydraulic_state import MASS, state_names
+from mbse_ros.filters.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.nodes.messages.wire import packed_record

@@ -24,7 +24,7 @@ from core_support import (
 from measured_lift import measured_samples
 
 from mbse_ros.description.model import Scalar
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.monitor.mass import vague

@@ -11,7 +11,7 @@ from core_support import crane
 from payload_states import Carrier
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.estimators.mass_information import LOG_KEPT, MassInformation, additive_columns, columns
+from mbse_ros.filters.mass_information import LOG_KEPT, MassInformation, additive_columns, columns
 from mbse_ros.payload.joint import JointEstimator
 from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.paper import PaperEstimator

@@ -12,7 +12,7 @@ import pytest
 from machine_variants import variant
 
 from mbse_ros.description.load import known_machines, load_mechanism
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES, slowest
 from mbse_ros.payload.inverse_dynamics import InverseDynamics, MassSamples, residual

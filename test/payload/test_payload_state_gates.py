@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.estimators.hydraulic_model import coordinate_scale
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_model import coordinate_scale
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES
 from mbse_ros.payload.inverse_dynamics import InverseDynamics

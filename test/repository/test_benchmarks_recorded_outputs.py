@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.filters.filters import FILTERS
 from mbse_ros.resources import share_directory
 
 spec = importlib.util.spec_from_file_location(

@@ -6,7 +6,7 @@ import re
 from source_tree import ROOT
 from test_architecture import ROOMS
 
-BANDS = {'errors': ('basis',), 'mechanism': ('model',), 'estimators': ('estimation',), 'simulation': ('data',),
+BANDS = {'errors': ('basis',), 'mechanism': ('model',), 'filters': ('estimation',), 'simulation': ('data',),
          'offline': ('use',), 'nodes': ('surface',)}        # titles of one word, before their first room
 TEXT = (ROOT / 'docs' / 'architecture.md').read_text()
 

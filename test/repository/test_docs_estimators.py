@@ -11,7 +11,7 @@ from cli_support import mbse
 
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model
-from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.filters.filters import FILTERS
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {page: (ROOT / 'docs' / page).read_text() for page in ('estimators.md', 'factor_graphs.md')}

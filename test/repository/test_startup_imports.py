@@ -78,5 +78,5 @@ def test_a_short_simulation_draws_nothing(tmp_path: Path) -> None:
 def test_an_estimate_needs_neither_pictures_nor_the_filters_of_linkages(bag: Path) -> None:
     found = after('estimate', bag, '--machine', 'patu655_lift')
     assert 'mbse_ros.streams.pipeline' in found
-    others = {'mcap.writer', 'rich', 'rosbags', 'mbse_ros.estimators.filters.filters'}
+    others = {'mcap.writer', 'rich', 'rosbags', 'mbse_ros.filters.filters'}
     assert not found & (PICTURES | SCIPY | SELDOM | others)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from source_tree import ROOT
 
-ROOMS = 'calibration', 'cli', 'doctor', 'estimators', 'machine', 'offline', 'payload', 'scale', 'sources'
+ROOMS = 'calibration', 'cli', 'doctor', 'filters', 'machine', 'offline', 'payload', 'scale', 'sources'
 PAGES = [*ROOT.glob('*.md'), *(ROOT / 'docs').glob('*.md'), ROOT / 'examples' / 'README.md']
 MODULES = [path for room in ROOMS for path in (ROOT / 'mbse_ros' / room).rglob('*.py')]
 AVOIDED = re.compile(

@@ -6,7 +6,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
-from mbse_ros.estimators.linkage_settings import LinkageSettings
+from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.nodes.graphs.linkage_graph import ENCODERS, chosen_sensors
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
 from mbse_ros.streams.linkage import LinkageStage

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from core_support import feed
 
-from mbse_ros.estimators.mass_information import columns
+from mbse_ros.filters.mass_information import columns
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import random_cycle

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mbse_ros.errors import SampleError
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.streams.channel_buffer import Reorder

@@ -10,7 +10,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.streams.active_filter import FilterCache
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
 from mbse_ros.streams.records import ObserverStatus

@@ -10,7 +10,7 @@ import pytest
 
 import mbse_ros as mbse
 from mbse_ros.dynamics.model import load_model
-from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.filters.filters import FILTERS
 from mbse_ros.monitor.channels import common_step
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 from mbse_ros.streams.records import ObserverStatus

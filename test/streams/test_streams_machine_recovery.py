@@ -12,8 +12,8 @@ from core_support import crane, feed, kinematic, work_cycle
 from machine_variants import variant
 from plausibility_logs import frames_of, machine_of
 
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.monitor.samples import StepCheck
 from mbse_ros.simulation.crane import SensorFrame

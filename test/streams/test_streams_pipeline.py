@@ -11,7 +11,7 @@ import pytest
 from core_support import VALVES, crane, cycle_run, feed, work_cycle
 
 from mbse_ros.errors import SampleError
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Merger, Output, Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment

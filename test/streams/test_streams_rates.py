@@ -14,10 +14,10 @@ from core_support import crane, feed, work_cycle
 from streams_samples import BASE, CHANNELS, COMMANDS, MS, rows
 from streams_samples import feed as segments_of
 
-from mbse_ros.estimators.between_samples import InterpolationError
-from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.mass_information import MassInformation, mass_information
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.between_samples import InterpolationError
+from mbse_ros.filters.hydraulic_observer import HydraulicObserver
+from mbse_ros.filters.mass_information import MassInformation, mass_information
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.clocks import Gaps
 from mbse_ros.monitor.faults import NONE, Fault, reason_of

@@ -10,7 +10,7 @@ import pytest
 from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders, work_cycle
 
 from mbse_ros.errors import SampleError, SettingError
-from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.payload.payload_settings import PayloadSettings

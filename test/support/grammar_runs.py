@@ -10,8 +10,8 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
-from mbse_ros.estimators.filters.filters import FILTERS
 from mbse_ros.export.write import export_c
+from mbse_ros.filters.filters import FILTERS
 from mbse_ros.graph.estimate import EstimatedMotion, estimation_graph, solve_estimation
 from mbse_ros.graph.smoother import LinkageSmoother
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage

@@ -12,10 +12,10 @@ import numpy as np
 from mbse_ros.compiled import Scan
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError
-from mbse_ros.estimators.filters.defaults import default_noises, default_stddev
-from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.estimators.filters.parts.model_step import advance, rates
-from mbse_ros.estimators.filters.parts.problem import Problem
+from mbse_ros.filters.defaults import default_noises, default_stddev
+from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.filters.parts.model_step import advance, rates
+from mbse_ros.filters.parts.problem import Problem
 from mbse_ros.streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 
 DT = 0.005

@@ -16,10 +16,10 @@ from scipy.stats import chi2, norm
 
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
-from mbse_ros.estimators.filters.filters import make_filter
-from mbse_ros.estimators.filters.parts.model_step import rates
-from mbse_ros.estimators.filters.parts.problem import problem
-from mbse_ros.estimators.filters.parts.step import Filter
+from mbse_ros.filters.filters import make_filter
+from mbse_ros.filters.parts.model_step import rates
+from mbse_ros.filters.parts.problem import problem
+from mbse_ros.filters.parts.step import Filter
 
 FORCED = ('errorEKF_FE', 'AerrorEKF_FE', 'errorEKF_FE_SH', 'direct_FE')     # the third block of x becomes a force
 OF_ACCELERATIONS = ('UKF_acceleration', 'SSUKF_acceleration')            # the third block of x is zdd

@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 
 

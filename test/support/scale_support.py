@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from mbse_ros.estimators.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.parameters import Parameters
 from mbse_ros.scale.reading import Reading

@@ -21,7 +21,7 @@ from mbse_ros.bags.messages import MOST_STEPS, record_message, record_of
 from mbse_ros.dynamics.forces.motion_table import oddities, read_motion_table, row_motion
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import MOST, BagError, DescriptionError, MbseError, PositionProblemError, SampleError
-from mbse_ros.estimators.linkage_settings import LinkageSettings
+from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.streams.linkage import MOST_BRIDGED, LinkageStage
 from mbse_ros.streams.records import Segment

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import MbseError
-from ...estimators.observability.information import BLIND
-from ...estimators.observability.mass_accuracy import MassAccuracy
-from ...estimators.observability.payload_observability import PayloadObservability
+from ...filters.observability.information import BLIND
+from ...filters.observability.mass_accuracy import MassAccuracy
+from ...filters.observability.payload_observability import PayloadObservability
 from ...machine import Machine
 from ...report.data import Curve, Panel, Table
 from ...report.result import Result, ResultSeries, figure_of
@@ -21,7 +21,7 @@ from ...report.text import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ...estimators.filters.analysis.observability import StateObservability
+    from ...filters.analysis.observability import StateObservability
 
 STEP = 5e-3             # s
 START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'

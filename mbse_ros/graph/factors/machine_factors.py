@@ -13,9 +13,9 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Scan
-from ...estimators.force_balance import without_sensor_errors
-from ...estimators.hydraulic_model import coordinate_scale
-from ...estimators.hydraulic_state import state_names
+from ...filters.force_balance import without_sensor_errors
+from ...filters.hydraulic_model import coordinate_scale
+from ...filters.hydraulic_state import state_names
 from ...machine import Machine
 from ...machine.equations import check_weighs
 from ...payload.inverse_dynamics import Residual, residual

@@ -16,10 +16,10 @@ import numpy as np
 
 from ...compiled import Scan
 from ...errors import DivergenceError
-from ...estimators.filters.parts.layout import Layout
-from ...estimators.filters.parts.model_step import rates
-from ...estimators.filters.parts.problem import Problem
-from ...estimators.filters.parts.update import correction
+from ...filters.parts.layout import Layout
+from ...filters.parts.model_step import rates
+from ...filters.parts.problem import Problem
+from ...filters.parts.update import correction
 
 CLOSINGS = 3        # of Newton's method for the dependent coordinates, at each linearisation
 UNGATED = 1e300

@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from ...bags.messages import state_record
 from ...bags.topics import STATE
 from ...errors import MbseError, SampleError
-from ...estimators.hydraulic_state import state_names
+from ...filters.hydraulic_state import state_names
 from ...machine import Machine
 from ...streams.records import PayloadEstimate, Segment, StateEstimate
 from ...streams.stages import ObserverStage, PayloadStage

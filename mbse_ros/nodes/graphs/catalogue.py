@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from ...estimators.linkage_settings import LinkageSettings
-from ...estimators.observer_settings import ObserverSettings
+from ...filters.linkage_settings import LinkageSettings
+from ...filters.observer_settings import ObserverSettings
 from ...payload.payload_settings import PayloadSettings
 from ...settings import Settings
 from ...simulation.crane import CraneSettings

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...estimators.linkage_settings import LinkageSettings
-from ...estimators.observer_settings import ObserverSettings
+from ...filters.linkage_settings import LinkageSettings
+from ...filters.observer_settings import ObserverSettings
 from ...monitor.faults import KINDS
 from ...payload.payload_settings import PayloadSettings
 from ...resources import share_directory

@@ -14,7 +14,7 @@ from ...bags.topics import JOINT_STATE, TopicMap
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
-from ...estimators.linkage_settings import LinkageSettings
+from ...filters.linkage_settings import LinkageSettings
 from ...mechanism.sensors import sensor_model
 from ...settings import same_as, setting
 from ...simulation.linkage import LinkagePlantSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...estimators.hydraulic_sensors import direct
+from ...filters.hydraulic_sensors import direct
 from ...machine import Machine
 from ...streams.records import StateEstimate
 

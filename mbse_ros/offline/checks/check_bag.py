@@ -14,7 +14,7 @@ from ...bags.bag import open_bag
 from ...bags.reader import BagReader
 from ...bags.topics import TopicMap
 from ...dynamics.model import Model
-from ...estimators.filters.parts.problem import problem
+from ...filters.parts.problem import problem
 from ...machine import Machine
 from ...report.result import Answer
 from ...sources.map import SourceMap

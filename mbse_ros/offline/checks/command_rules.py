@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...estimators.between_samples import CLOSED, SELDOM, WHOLE, moves_on
+from ...filters.between_samples import CLOSED, SELDOM, WHOLE, moves_on
 from ...machine import Machine
 from .channel_series import STEP, Means, Series
 from .force_fit import EVERY, ForceFit

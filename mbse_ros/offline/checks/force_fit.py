@@ -15,9 +15,9 @@ import numpy as np
 
 from ...description.sections.load_payload import MASS
 from ...errors import PositionProblemError, SingularConfigurationError
-from ...estimators.force_balance import force_balance
-from ...estimators.hydraulic_sensors import direct
-from ...estimators.hydraulic_state import state_names
+from ...filters.force_balance import force_balance
+from ...filters.hydraulic_sensors import direct
+from ...filters.hydraulic_state import state_names
 from ...machine import Machine
 from ...payload.gates import transitions
 from .channel_series import STEP, Means

@@ -18,8 +18,8 @@ from ...compiled import Kernel
 from ...description.coordinate_units import DEGREES, measured_unit, unit_of
 from ...dynamics.model import Model
 from ...errors import MbseError
-from ...estimators.filters.parts.problem import Problem, problem
-from ...estimators.linkage_settings import LinkageSettings
+from ...filters.linkage_settings import LinkageSettings
+from ...filters.parts.problem import Problem, problem
 from ...machine.channels import Channel, sensor_channels
 from ...monitor.ages import Ages
 from ...monitor.mechanism import PLACES, RATES

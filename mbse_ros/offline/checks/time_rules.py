@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...estimators.between_samples import RARE, line_errors
+from ...filters.between_samples import RARE, line_errors
 from ...machine import Machine
 from ...monitor.ages import Age, offsets
 from ...monitor.rates import needed_rate
@@ -21,7 +21,7 @@ from .clock_rules import set_findings
 from .remedies import Finding
 
 if TYPE_CHECKING:
-    from ...estimators.linkage_settings import LinkageSettings  # imports all filters
+    from ...filters.linkage_settings import LinkageSettings  # imports all filters
 
 SECOND = 1_000_000_000
 FEW = 3                 # samples: fewer wrong stamps are slips that cost nothing

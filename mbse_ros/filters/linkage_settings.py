@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning of the linkage stage, all of it changeable while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from ..errors import SettingError, check_choice
+from ..settings import GATE, Settings, setting
+from .filters import FILTERS
+
+SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
+
+
+@dataclass(frozen=True)
+class LinkageSettings(Settings):
+    """What estimates, how it is tuned, and when it is not to be trusted."""
+
+    estimator: str = setting('errorEKF_FE', 'filter, by its name in Naya et al., review; another one keeps the state',
+                             choices=tuple(FILTERS))
+    options: str = setting('', "of the filter, as name=word, or name=word,word, separated by blanks, e.g. "
+                               "'transition=exact'")
+    noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "
+                              "coordinate) separated by blanks; those not named have their default")
+    stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
+    gate: float = setting(GATE, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
+    delay_window: float = setting(0.5, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
+    settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
+    coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)
+    lost_after: float = setting(0.5, 'a sensor most of whose samples are rejected for so long, and that alone sees a '
+                                     'coordinate, starts it again: at its sample, with an unknown speed; the status is '
+                                     'LOST, and then STARTING for so long', 's', 0.01, 600.0)
+    restart_after: float = setting(60.0, 'after a longer silence, or one of more than 20000 steps, the state starts '
+                                         'again', 's',
+                                   0.1, 3600.0)
+    lost_stddev: float = setting(0.5, 'the status is LOST where a position is known no better, rad or m', '', 0.0, 1e6)
+    constant_after: float = setting(1.0, 'a sensor with noise whose value has not changed at all for so long, or one '
+                                         'that other sensors have seen move by 5 standard deviations and steps, is '
+                                         'left out until it does', 's', 0.01, 600.0)
+    start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the '
+                                       "rest as at the file's start; or wholly there", choices=('sensors', 'file'))
+    start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
+                                    1e6)
+    start_velocity: float = setting(10.0, 'of independent velocities at a start, of coordinates that sensors of '
+                                          'positions or speeds see: unknown until these show it, rad/s or m/s', '', 0.0,
+                                    1e6)
+    start_unseen: float = setting(0.1, 'of the other independent velocities, rad/s or m/s', '', 0.0, 1e6)
+    start_parameter: float = setting(0.1, "of parameters that a filter estimates, as a share of the model's value", '',
+                                     0.0, 1e6)
+    start_bias: float = setting(0.05, "of sensors' biases, in the sensor's unit, SI", '', 0.0, 1e6)
+    start_other: float = setting(1.0, "of all else that a filter's state holds (forces, acceleration errors), SI", '',
+                                 0.0, 1e12)
+
+
+def words(name: str, text: str) -> dict[str, str]:
+    """Pairs of ``key=value`` separated by blanks; raises SettingError."""
+    pairs = {}
+    for item in text.split():
+        key, sign, value = item.partition('=')
+        if not (key and sign and value) or key in pairs:
+            raise SettingError(name, text, 'name=value, each name once, separated by blanks')
+        pairs[key] = value
+    return pairs
+
+
+def numbers(name: str, text: str, known: Sequence[str]) -> dict[str, np.ndarray]:
+    """Pairs of ``key=number`` or ``key=number,number``, from 0 up, of known names; raises SettingError."""
+    found = {}
+    for key, value in words(name, text).items():
+        check_choice(name, key, known)
+        try:
+            found[key] = np.array([float(part) for part in value.split(',')])
+        except ValueError:
+            raise SettingError(f'{name}: {key}', value, 'a number, or several with commas') from None
+        if not all(isfinite(part) and part >= 0 for part in found[key]):
+            raise SettingError(f'{name}: {key}', value, 'finite numbers from 0 up')
+    return found
+
+
+def option_values(text: str) -> dict[str, object]:
+    """Options of a filter: numbers, true or false, words; several with commas, and names always, as a tuple."""
+    return {key: tuple(map(_value, value.split(','))) if ',' in value or key in SEVERAL else _value(value)
+            for key, value in words('options', text).items()}
+
+
+def _value(word: str) -> object:
+    constants: Mapping[str, bool] = {'true': True, 'false': False}
+    if word.lower() in constants:
+        return constants[word.lower()]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
