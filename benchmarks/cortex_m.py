@@ -23,7 +23,7 @@ from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.embedded.write import export_estimator
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 
 TOOLS = 'arm-none-eabi-gcc', 'arm-none-eabi-size', 'qemu-system-arm'
 CPU = ['-mcpu=cortex-m4', '-mthumb', '-mfloat-abi=hard', '-mfpu=fpv4-sp-d16']

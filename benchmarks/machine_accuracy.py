@@ -33,7 +33,7 @@ from mbse_ros.errors import PositionProblemError
 from mbse_ros.filters.hydraulic_sensors import direct
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.interpolation import InterpolationSettings

@@ -37,7 +37,7 @@ from machine_accuracy import CYCLES, LIMITS, PAYLOADS, frames_of, machine_of
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.payload.joint import JointEstimator
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Merger, Pipeline
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate

@@ -45,7 +45,7 @@ TESTS = {
     'monitor/health': 'streams_linkage', 'streams/start': 'streams_linkage streams_linkage_recovery',
     'streams/lagged': 'streams_linkage_lagged',
     'monitor/trust': 'monitor_trust', 'monitor/exchanged': 'monitor_exchanged', 'payload/gates': 'payload_gates',
-    'payload/state_gates': 'payload_state_gates', 'payload/joint': 'payload_estimator filters_weighing',
+    'payload/joint': 'payload_estimator filters_weighing',
     'filters/mass_information': 'filters_weighing streams_rates',
     'payload/steps': 'payload_steps',
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'monitor_mass',

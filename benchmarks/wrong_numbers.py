@@ -30,7 +30,7 @@ from machine_changes import NUMBERS, changed_machine
 
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
-from mbse_ros.payload.center import center_of
+from mbse_ros.payload.mass import center_of
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline

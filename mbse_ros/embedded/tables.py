@@ -25,8 +25,7 @@ from ..monitor.faults import Fault
 from ..monitor.samples import RangeCheck, StepCheck
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
-from ..payload.mass import BEYOND, NORMAL
-from ..payload.payload_settings import PayloadSettings
+from ..payload.mass import BEYOND, NORMAL, PayloadSettings
 from ..streams.interpolation import LONGEST_STEP
 from ..streams.machine_monitor import FALLS
 

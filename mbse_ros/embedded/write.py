@@ -25,9 +25,8 @@ from ..filters.hydraulic_sensors import variances
 from ..machine import Machine
 from ..machine.equations import check_weighs
 from ..monitor.exchanged import Exchanged
-from ..payload.gates import GATE_NUMBERS
-from ..payload.inverse_dynamics import sample_step
-from ..payload.state_gates import StateGates
+from ..payload.gates import GATE_NUMBERS, StateGates
+from ..payload.paper import sample_step
 from ..version import __version__
 from .record import Recorded, record
 from .tables import EstimatorSetup, started

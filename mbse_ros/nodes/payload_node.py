@@ -12,7 +12,7 @@ from ..bags.topics import PAYLOAD, STATE
 from ..filters.hydraulic_state import state_names
 from ..filters.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
-from ..payload.payload_settings import PayloadSettings
+from ..payload.mass import PayloadSettings
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN

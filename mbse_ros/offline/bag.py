@@ -22,7 +22,7 @@ from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
 from ..monitor.ages import Ages
-from ..payload.payload_settings import PayloadSettings
+from ..payload.mass import PayloadSettings
 from ..scale.scale_file import ScaleSettings
 from ..scale.stage import ScaleStage
 from ..settings import Settings

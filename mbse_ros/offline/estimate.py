@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..machine.equations import why_unweighed
-from ..payload.center import center_of
+from ..payload.mass import center_of
 from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth

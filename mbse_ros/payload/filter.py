@@ -13,8 +13,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from .mass import NORMAL
-from .payload_settings import PayloadSettings
+from .mass import NORMAL, PayloadSettings
 
 SAMPLE_TIME = 1e-3  # s between the samples for which gain and window of the settings hold
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix

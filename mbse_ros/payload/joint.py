@@ -17,12 +17,9 @@ from ..filters.mass_information import MassInformation, additive_columns
 from ..filters.weighing import PAUSES
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
-from .estimator import causes, other_filters
 from .filter import MassFilter
-from .gates import GATES
-from .mass import NORMAL, Cause, Mass
-from .payload_settings import PayloadSettings
-from .state_gates import StateGates
+from .gates import GATES, StateGates
+from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, other_filters, uncertain_numbers
 
 HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
@@ -41,6 +38,7 @@ class JointEstimator:
         self.machine, self.settings, parameters = machine, settings, machine.parameters
         self._gates = StateGates(machine, backend)
         self._gates.configure(settings)
+        self._numbers = uncertain_numbers(machine)
         self._consider, self._stddev = parameters.consider, parameters.stddev[parameters.consider]
         self._additive = additive_columns(len(self._consider))
         low, high = machine.payload_data.limits
@@ -152,7 +150,7 @@ class JointEstimator:
         through = self._errors()[1] @ slopes
         kg = np.zeros(len(self.machine.parameters.names))
         kg[self._consider] = np.abs(through)
-        return causes(self.machine, sqrt(noise ** 2 + max(float(slopes @ through - through @ through), 0.0)),
+        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - through @ through), 0.0)),
                       kg[np.flatnonzero(self.machine.parameters.stddev)])
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:

@@ -1,15 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mass of the payload as the estimator finds it."""
+"""The mass of the payload, what makes it uncertain and where it is; what every estimator of it has, and its tuning.
+
+There are two, by what the observer gives. ``paper.PaperEstimator`` solves the equations of motion for the mass, where
+the observer estimates the motion alone; ``joint.JointEstimator`` collects what an observer that weighs reports. Both
+send samples through the same filters.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan, sqrt
+from typing import Protocol
 
 import numpy as np
 
+from ..description.assumptions import is_assumed
+from ..description.basics import uncertain
+from ..filters.weighing import LEAST
+from ..machine import Machine
+from ..settings import Settings, setting
+
 NORMAL = 1.959964       # 95 % quantile, two sides
 BEYOND = 1.5        # half-widths of a mass's interval: three standard deviations
+NOISE = 'noise of the sensors and of what no model knows'
+
+
+@dataclass(frozen=True)
+class PayloadSettings(Settings):
+    """Tuning of the payload estimator (Pyrhönen et al., mass estimation, section 3.3)."""
+
+    low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample of 1 ms; at another step it '
+                                         'forgets as much in the same time', '', 1e-6, 1.0)
+    window: int = setting(401, 'Samples of 1 ms in the triangular window (made odd); at another step it is as long', '',
+                          1, 20001)
+    min_speed: float = setting(0.0, "Slowest piston whose friction is trusted; 0: 1.2 times the transition velocity of "
+                                    "each cylinder's friction", 'm/s', 0.0, 1.0)
+    significance: float = setting(3.0, 'Standard deviations by which a piston must move, and the acceleration exceed '
+                                       'its limit, to be believed; 0: by the estimate alone', '', 0.0, 100.0)
+    guard_time: float = setting(0.1, 'A sample counts when all gates stay open this long before and after it', 's', 0.0,
+                                10.0)
+    max_acceleration_share: float = setting(0.15, "Largest share of acceleration in the mass's lever", '', 0.0, 100.0)
+    max_sample_share: float = setting(1.0, "Largest standard deviation of one sample of the mass, in ranges of the "
+                                           "payload's limits", '', 1e-6, 1e6)
+    max_interval_share: float = setting(1.0, "Widest 95 % interval of a mass that counts as weighed, in ranges of the "
+                                             "payload's limits", '', 1e-6, 1e6)
+    stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted; at '
+                                          "least the length of a cylinder's end stop", 'm', 0.0, 1.0)
+    batch_time: float = setting(0.1, 'Length of the batches whose scatter gives the interval', 's', 0.001, 10.0)
 
 
 @dataclass(frozen=True)
@@ -72,3 +110,92 @@ class Cause:
 
     def __str__(self) -> str:
         return self.cause + ' (assumed)' * self.assumed
+
+
+class PayloadEstimator(Protocol):
+    """Mass of the payload of one machine from states of the observer, segment by segment."""
+
+    @property
+    def settings(self) -> PayloadSettings:
+        """The tuning in force."""
+
+    @property
+    def kept(self) -> float:
+        """Logarithm of the share of the first information on the mass that still counts."""
+
+    def configure(self, settings: PayloadSettings) -> None:
+        """Take new tuning from the next segment on.
+
+        The mass so far stays; with another gain, window or batch the filters continue from it, and its scatter is
+        collected again.
+        """
+
+    def reset(self) -> None:
+        """Forget the mass, and the errors that all masses have in common."""
+
+    def restart(self, pause: float = 0.0) -> None:
+        """The state starts again after a ``pause``, s, of all sensors: joint angles are solved again, the mass stays.
+
+        The longer the pause, the less of what the observer had found counts. 0: the state was wrong, or the clock has
+        jumped; what the observer then finds of the mass is all that counts.
+        """
+
+    def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float, reported: np.ndarray,
+                share: float = 1.0) -> Mass:
+        """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
+
+        ``reported`` (n, 3 + k), or (0, 3): what an observer that weighs measures of the mass, see MassInformation.
+        ``share`` of that information that counts where masses are compared: 1, or less where their errors are alike.
+        Raises PositionProblemError where the cylinders cannot reach.
+        """
+
+    def hold(self, reported: np.ndarray | None = None) -> Mass:
+        """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
+
+    def doubt(self) -> None:
+        """Discard what the last half second, or up to a second, has added, of an observer that weighs."""
+
+    def difference(self, new: Mass, old: Mass) -> tuple[float, float]:
+        """By how much two masses differ, kg, and the standard deviation of what the uncertain numbers make of it: they
+        are as wrong in both, but another pose makes another error of it."""
+
+    def budget(self, noise: float) -> tuple[Cause, ...]:
+        """What makes the mass uncertain, the largest first: ``noise``, kg, and the uncertain numbers by their keys."""
+
+
+def other_filters(new: PayloadSettings, old: PayloadSettings) -> bool:
+    """Whether the filters of the mass are others."""
+    return any(getattr(new, name) != getattr(old, name) for name in ('low_pass_gain', 'window', 'batch_time'))
+
+
+def uncertain_numbers(machine: Machine) -> dict[str, bool]:
+    """Keys of the machine's numbers that have a deviation, and whether its file does not state that."""
+    names = [machine.parameters.names[place] for place in np.flatnonzero(machine.parameters.stddev)]
+    known = uncertain(machine.description)
+    return {name: name in known and is_assumed(known[name]) for name in names}
+
+
+def causes(numbers: Mapping[str, bool], noise: float, kg: np.ndarray) -> tuple[Cause, ...]:
+    """``noise``, and ``kg`` (k,) of the ``uncertain_numbers`` of a machine, the largest first."""
+    found = [Cause(NOISE, noise), *(Cause(name, float(item), assumed) for (name, assumed), item
+                                    in zip(numbers.items(), kg))]
+    return tuple(sorted(found, key=lambda cause: -cause.kg))
+
+
+def center_of(machine: Machine, names: Sequence[str], mean: np.ndarray, covariance: np.ndarray
+              ) -> dict[str, tuple[float, float]]:
+    """Place of the load in the frame of its body and its standard deviation, m, by the axis, from the entries
+    ``names`` of a state ``mean`` (nx,), SI, and its ``covariance`` (nx, nx).
+
+    The observer's where the file gives the centre a deviation and there is a load, else that of the file.
+    """
+    payload = machine.payload_data
+    found = {axis: (item.value, item.stddev) for axis, item in zip('xyz', payload.center)}
+    mass, least = float(mean[-1]), LEAST * (payload.limits[1] - payload.limits[0])
+    for i, name in enumerate(names):
+        kind, axis = name.split('/')
+        if kind == 'moment' and mass > least:
+            slope = np.array([1.0, -mean[i] / mass]) / mass
+            P = covariance[np.ix_([i, -1], [i, -1])]
+            found[axis] = float(found[axis][0] + mean[i] / mass), float(np.sqrt(slope @ P @ slope))
+    return found

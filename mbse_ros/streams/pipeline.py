@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import SampleError
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.payload_settings import PayloadSettings
+from ..payload.mass import PayloadSettings
 from .interpolation import InterpolationSettings, Interpolator
 from .records import PayloadEstimate, Segment, StateEstimate
 from .regular import SegmentBlock

@@ -29,12 +29,10 @@ from ..machine.equations import why_unweighed
 from ..monitor.faults import Fault
 from ..monitor.mass import Verdict
 from ..monitor.rates import SHARE
-from ..payload.estimator import PayloadEstimator
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
-from ..payload.mass import Cause, Mass
+from ..payload.mass import Cause, Mass, PayloadEstimator, PayloadSettings
 from ..payload.paper import PaperEstimator
-from ..payload.payload_settings import PayloadSettings
 from .machine_monitor import MachineMonitor, UsableSamples
 from .mass_monitor import MassMonitor
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate

@@ -19,7 +19,8 @@ from payload_states import Carrier
 
 from mbse_ros.filters.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.inverse_dynamics import residual, sample_step
+from mbse_ros.payload.inverse_dynamics import residual
+from mbse_ros.payload.paper import sample_step
 from studies.paper_reference import PaperModel
 
 MACHINES: dict[str, Callable[[], Machine]] = {

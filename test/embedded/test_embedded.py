@@ -18,7 +18,7 @@ from mbse_ros.embedded.write import export_estimator
 from mbse_ros.errors import SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.payload.filter import t_quantile
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 
 pytestmark = pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
 UPDATING, NO_DATA, NOT_OBSERVABLE, CONTRADICTED = 0, 1, 3, 7

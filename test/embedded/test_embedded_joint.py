@@ -18,7 +18,7 @@ from mbse_ros.embedded.write import export_estimator
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.simulation.work import working_machine
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 

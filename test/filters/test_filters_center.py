@@ -19,7 +19,7 @@ from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.filters.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
 from mbse_ros.offline.estimate import MachineEstimate
-from mbse_ros.payload.center import center_of
+from mbse_ros.payload.mass import center_of
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Output, Pipeline

@@ -17,7 +17,8 @@ from mbse_ros.filters.hydraulic_model import NOISES, SHARES, coordinate_scale, h
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.inverse_dynamics import residual, sample_step
+from mbse_ros.payload.inverse_dynamics import residual
+from mbse_ros.payload.paper import sample_step
 
 LOAD = 700.0
 

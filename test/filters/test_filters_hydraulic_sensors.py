@@ -18,7 +18,7 @@ from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 from mbse_ros.machine.channels import ATMOSPHERE
-from mbse_ros.payload.inverse_dynamics import sample_step
+from mbse_ros.payload.paper import sample_step
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, TrueSamples
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

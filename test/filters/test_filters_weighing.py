@@ -31,7 +31,7 @@ from mbse_ros.filters.weighing import (
 )
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.joint import JointEstimator
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.streams.pipeline import Pipeline

@@ -28,8 +28,7 @@ from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.monitor.mass import vague
-from mbse_ros.payload.mass import Mass
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import Mass, PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.simulation.plant import Plant

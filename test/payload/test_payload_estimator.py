@@ -13,9 +13,8 @@ from payload_states import Carrier
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.filters.mass_information import LOG_KEPT, MassInformation, additive_columns, columns
 from mbse_ros.payload.joint import JointEstimator
-from mbse_ros.payload.mass import Mass
+from mbse_ros.payload.mass import Mass, PayloadSettings
 from mbse_ros.payload.paper import PaperEstimator
-from mbse_ros.payload.payload_settings import PayloadSettings
 
 DT, SPEED = 1e-3, 0.05
 STDDEV = np.array([5e-5, 1e-3, 0.05, 1e4, 1e4, 1e-3])

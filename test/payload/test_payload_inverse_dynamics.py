@@ -10,8 +10,8 @@ from payload_states import Carrier
 
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.payload.gates import GATES
-from mbse_ros.payload.inverse_dynamics import InverseDynamics, newton_mass
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
+from mbse_ros.payload.paper import InverseDynamics, newton_mass
 
 OPEN = PayloadSettings(min_speed=0.0, max_acceleration_share=100.0, max_sample_share=1e3, stroke_margin=0.0)
 STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.1, 'pressure': 1e4, 'spool': 1e-3}

@@ -20,7 +20,7 @@ from mbse_ros.compiled import Kernel, Scan
 from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.embedded.write import export_estimator
 from mbse_ros.machine import load_machine
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.scale.scale_file import load_scale_file
 from mbse_ros.sources.map import parse_sources
 

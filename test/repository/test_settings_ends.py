@@ -14,7 +14,7 @@ from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.filters.observer_settings import ObserverSettings
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.settings import Settings
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage

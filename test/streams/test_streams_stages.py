@@ -13,7 +13,7 @@ from mbse_ros.errors import SampleError, SettingError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 

@@ -16,7 +16,7 @@ from mbse_ros.description.machine_parts import Friction
 from mbse_ros.errors import SampleError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine, with_valves
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower
 from mbse_ros.simulation.plant import Plant

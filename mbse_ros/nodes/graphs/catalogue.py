@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from ...filters.linkage_settings import LinkageSettings
 from ...filters.observer_settings import ObserverSettings
-from ...payload.payload_settings import PayloadSettings
+from ...payload.mass import PayloadSettings
 from ...settings import Settings
 from ...simulation.crane import CraneSettings
 from ...simulation.linkage import LinkagePlantSettings

@@ -14,7 +14,7 @@ from typing import Any
 from ...filters.linkage_settings import LinkageSettings
 from ...filters.observer_settings import ObserverSettings
 from ...monitor.faults import KINDS
-from ...payload.payload_settings import PayloadSettings
+from ...payload.mass import PayloadSettings
 from ...resources import share_directory
 from ...streams.interpolation import InterpolationSettings
 from .catalogue import NODES, Executable
