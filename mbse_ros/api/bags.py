@@ -23,14 +23,14 @@ from ..dynamics.model import Model
 from ..errors import BagError, SettingError, refuse_options
 from ..filters.parts.problem import problem
 from ..machine import Machine, load_machine
-from ..offline.linkage import TRUTH
+from ..offline.filtered_motion import TRUTH
+from ..offline.motion_estimate import channel_units
 from ..offline.sensor_table import read_sensors
 from ..report.result import Written
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
-from .results.motion_estimate import channel_units
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
 

@@ -131,7 +131,7 @@ def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
 
 def try_filter(model: Model, words: Sequence[str]) -> None:
     """Raises SettingError where no filter of a mechanism works with these settings."""
-    from ..offline.linkage import linkage_settings  # here: few checks need filters
+    from ..offline.filtered_motion import linkage_settings  # here: few checks need filters
     from ..streams.linkage import LinkageStage
     LinkageStage(model, linkage_settings(words), backend='vm')
 

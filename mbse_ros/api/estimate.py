@@ -14,12 +14,12 @@ from ..dynamics.model import Model
 from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
 from .load import Loadable, loaded_sources, recorded
-from .results.motion_estimate import MotionEstimate
 from .samples import Columns, Samples, as_samples
 
 if TYPE_CHECKING:
     from ..offline.estimate import MachineEstimate
-    from ..offline.linkage import LinkageLog
+    from ..offline.filtered_motion import FilteredMotion
+    from ..offline.motion_estimate import MotionEstimate
 
 Log = str | Path | Samples | Columns
 Tuning = Mapping[str, object] | Sequence[str]      # a text is one word
@@ -93,26 +93,26 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
 
 def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
                  namespace: str | None, backend: str, output: str | Path | None = None,
-                 sources: str | Path | None = None) -> MotionEstimate:
+                 sources: str | Path | None = None) -> FilteredMotion:
     """Of a mechanism."""
-    found = linkage_log(log, model, tuning, sensors, step, namespace, backend, sources)
-    if output is not None:
-        found.write_bag(Path(output))
-    return motion_of_log(found, first_time(log, found))
-
-
-def linkage_log(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
-                namespace: str | None, backend: str, sources: str | Path | None = None) -> LinkageLog:
-    """The log of a mechanism through the stage."""
-    from ..offline.linkage import estimate_linkage_bag, estimate_linkage_samples, linkage_settings
+    from ..offline.filtered_motion import (  # here, as they take their time to import
+        estimate_linkage_bag,
+        estimate_linkage_samples,
+        linkage_settings,
+    )
     settings = linkage_settings(tuning)
     if isinstance(log, (str, Path)):
-        return estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
-                                    loaded_sources(sources))
-    refuse_options('a bag', {'sources': sources})
-    samples = as_samples(log)
-    rows = stage_rows(samples)
-    return estimate_linkage_samples(rows, model, settings, sensors or _owners(samples, model), step, backend)
+        found = estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
+                                     loaded_sources(sources))
+    else:
+        refuse_options('a bag', {'sources': sources})
+        samples = as_samples(log)
+        axis = samples.t[0], int(samples.stamps_ns[0])
+        found = estimate_linkage_samples(stage_rows(samples), axis, model, settings,
+                                         sensors or _owners(samples, model), step, backend)
+    if output is not None:
+        found.write_bag(Path(output))
+    return found
 
 
 def stage_rows(samples: Samples) -> list[tuple[int, dict[str, float]]]:
@@ -139,28 +139,6 @@ def _owners(samples: Samples, model: Model) -> tuple[str, ...]:
     if not found:
         raise SettingError('samples', list(samples.names), 'channels of ' + ', '.join(known))
     return found
-
-
-def first_time(log: Log, found: LinkageLog) -> float:
-    """Time of the first estimate, s, on the axis of the log."""
-    stamp = found.estimates[0].stamp_ns
-    if isinstance(log, (str, Path)):
-        return (stamp - min(item[0] for item in found.samples)) * 1e-9
-    samples = as_samples(log)
-    return samples.t[0] + (stamp - samples.stamps_ns[0]) * 1e-9
-
-
-def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
-    """Estimates of a ``LinkageLog`` as arrays; ``first``: time of the first one, s."""
-    column = found.column
-    stamps, has = column('stamp_ns'), found.sampled
-    last = found.estimates[-1]
-    stddev = np.sqrt(np.maximum(np.diagonal(column('covariance'), axis1=1, axis2=2), 0.0))
-    return MotionEstimate(
-        found.model, last.estimator, first + (stamps - stamps[0]) * 1e-9, last.names, column('mean'), stddev,
-        column('q'), column('qd'), column('qdd'), last.force_names, column('force'), found.used,
-        column('innovation')[:, has], column('innovation_stddev')[:, has], column('used')[:, has], found.truth,
-        tuple(e.status.name.lower() for e in found.estimates), found.warnings, found)
 
 
 def words(tuning: Tuning) -> list[str]:

@@ -14,11 +14,11 @@ import numpy as np
 from ..description.coordinate_units import columns_of, unit_of
 from ..dynamics.model import Model, load_model
 from ..errors import DescriptionError, SettingError, refuse_options
+from ..offline.motion_estimate import motion_series
 from ..report.data import Curve, Panel
 from ..report.files import write_json, write_table
 from ..report.result import Result, ResultSeries
 from .load import Loadable, model_of, named
-from .results.motion_estimate import motion_series
 
 if TYPE_CHECKING:
     from ..dynamics.forces.driven_motion import DrivenMotion

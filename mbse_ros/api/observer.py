@@ -15,9 +15,9 @@ from ..errors import DivergenceError, PositionProblemError, SettingError, check_
 from ..filters.defaults import START
 from ..filters.parts.problem import problem
 from ..filters.sigma_filter import closed, moved, rated, sensed
+from ..offline.motion_estimate import MotionEstimate
 from ..settings import GATE
 from .load import Loadable, model_of
-from .results.motion_estimate import MotionEstimate
 from .samples import Samples
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from ..filters.whiteness import overstated
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
 from ..monitor.mechanism import Assessment, StateMonitor
+from ..offline.motion_estimate import MotionEstimate
 from ..streams.records import ObserverStatus
 from ..streams.start import restart_pose, restarted_state, start_stddev
-from .results.motion_estimate import MotionEstimate
 
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one

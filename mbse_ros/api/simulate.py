@@ -17,10 +17,10 @@ from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
+from ..offline.motion_estimate import channel_units
 from ..report.result import Written
 from ..simulation.truth import KINDS
 from .load import Loadable, loaded
-from .results.motion_estimate import channel_units
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
 

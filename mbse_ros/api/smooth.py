@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING
 
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
-from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
+from .estimate import Log, Tuning, of_machine, of_mechanism, words
 from .load import Loadable, recorded
-from .results.motion_estimate import MotionEstimate
 
 if TYPE_CHECKING:
-    from ..offline.smooth_linkage import SmoothedLog
     from ..offline.smooth_machine import SmoothedMachine
-
-ENDINGS = {' rate': 'velocity', ' force': 'force'}
+    from ..offline.smoothed_motion import SmoothedMotion
 
 
 def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,
            sensors: Sequence[str] | None = None, step: float | None = None, valve: str | None = None,
            tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None,
-           backend: str = 'auto') -> SmoothedMachine | MotionEstimate:
+           backend: str = 'auto') -> SmoothedMachine | SmoothedMotion:
     """Filter a log, then smooth it: all at once, or each instant as known ``lag``, s, after it.
 
     Arguments as of ``estimate``; ``tuning`` of a machine takes ``graph.`` too. A mechanism gives a ``MotionEstimate``
@@ -48,29 +45,9 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
                                sources, assumed=assumed)
         return smooth_estimate(of_filter, lag, settings)
-    from ..offline.linkage import linkage_settings
-    from ..offline.smooth_linkage import check_filter, smooth_linkage_log
+    from ..offline.filtered_motion import linkage_settings
+    from ..offline.smoothed_motion import check_filter, smooth_motion
     chosen = linkage_settings(found)
     check_filter(chosen)
-    filtered = linkage_log(log, item, found, sensors or (), step, namespace, backend, sources)
-    of_bag = str(log) if isinstance(log, (str, Path)) else 'samples'
-    smoothed = smooth_linkage_log(filtered, chosen, lag, backend, of_bag)
-    return _of_smoothed(smoothed, motion_of_log(filtered, first_time(log, filtered)))
-
-
-def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate:
-    """The smoothed instants as arrays; what the filter made of the samples stays beside them."""
-    at, column = found.place, found.column
-    return MotionEstimate(
-        found.model, 'smoother', filtered.t[at], tuple(_entry(name) for name in found.smoother.names), column('mean'),
-        column('stddev'), column('q'), column('qd'), column('qdd'), found.model.independent, column('force'),
-        filtered.channels, filtered.innovation[at], filtered.innovation_stddev[at], filtered.used[at],
-        filtered.true_q[at], tuple(filtered.status[k] for k in at), found.warnings, found)
-
-
-def _entry(name: str) -> str:
-    """'position/theta' of 'theta', 'velocity/theta' of 'theta rate', and so on, as the filters name them."""
-    if name.endswith(' bias'):
-        return f'bias/{name.removesuffix(" bias")}'
-    kind = next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), 'position')
-    return f'{kind}/{name.removesuffix(" rate").removesuffix(" force")}'
+    filtered = of_mechanism(log, item, found, sensors or (), step, namespace, backend, sources=sources)
+    return smooth_motion(filtered, chosen, lag, backend, str(log) if isinstance(log, (str, Path)) else 'samples')

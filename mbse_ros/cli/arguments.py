@@ -137,7 +137,8 @@ def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: 
     the answer, ``wrote`` before it."""
     from ..compiled.compiler import remarks  # here, as it takes its time to import
     from ..report.files import write_plain
-    for warning in (*found.warnings, *remarks()):
+    doubts = set(found.doubts)      # which the answer has
+    for warning in (*(item for item in found.warnings if item not in doubts), *remarks()):
         typer.echo(f'warning: {warning}', err=True)
     if write is not None:
         write()

@@ -48,8 +48,8 @@ def view(
     The machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag itself
     holds of it; estimated as mbse estimate does.
     """
-    from ..api.results.motion_estimate import MotionEstimate
     from ..bags.bag import open_bag
+    from ..offline.motion_estimate import MotionEstimate
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
     check_file(output, '--output', (SUFFIX,))

@@ -155,7 +155,7 @@ class MachineEstimate(KeptEstimate):
         result: dict[str, Any] = {
             'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                         'status': status.name.lower(), 'faults': payload.faults.words, 'samples': payload.samples,
-                        **({'trusted': False, 'doubts': list(self.doubts)} if self.doubts else {}),
+                        **self._trust,
                         'seconds': {status.name.lower(): seconds
                                     for status, seconds in held_seconds(self.track).items()},
                         'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],

@@ -114,8 +114,7 @@ class SmoothedMachine(Result):
         """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
         s, online, before = self.smoothed, self.filtered.last.payload, self.machine.parameters
         lines = [f'payload {"not trusted: " if self.doubts else ""}{self.mass_text}, {lag_text(self.lag)}, from '
-                 f'{self.share_text}',
-                 *(f'not trusted: {doubt}' for doubt in self.doubts)]
+                 f'{self.share_text}', *self._distrust]
         lines += [f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg'
                   if math.isfinite(online.mass) else 'filter: no mass']
         if math.isfinite(self.true):
@@ -143,7 +142,7 @@ class SmoothedMachine(Result):
         result: dict[str, Any] = {
             'machine': self.machine.name, 'lag': self.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
             'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]],
-                        **({'trusted': False, 'doubts': list(self.doubts)} if self.doubts else {})},
+                        **self._trust},
             'filter': {'mass': online.mass, 'stddev': online.stddev, 'interval': [online.lower, online.upper]},
             'truth': self.true,
             'parameters': {name: {'value': value, 'stddev': sigma}

@@ -20,7 +20,7 @@ from ..payload.mass import Cause
 from ..report.result import Result
 from ..simulation.truth import KINDS
 from ..streams.pipeline import Output
-from ..streams.records import PayloadStatus
+from ..streams.records import ObserverStatus, PayloadStatus
 from .log_loads import WeighedLoad
 from .log_samples import Growing
 
@@ -224,6 +224,20 @@ class Tracker:
 def _put(columns: dict[str, Growing], **found: np.ndarray) -> None:
     for name, rows in found.items():
         columns[name].extend(rows)
+
+
+def coasting_lines(who: str, status: np.ndarray, length_ns: np.ndarray, t: np.ndarray, reason: Callable[[int], str]
+                   ) -> list[str]:
+    """How long ``who`` coasted without a sensor or was lost, by its status (n,), over ``length_ns`` each, first when,
+    ``t`` (n,), s, and why: a line each."""
+    lines = []
+    for kind, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
+        found = np.flatnonzero(status == kind)
+        if len(found):
+            why = reason(int(found[0]))
+            lines.append(f'the {who} {word} for {int(length_ns[found].sum()) * 1e-9:.2f} s in all, first at '
+                         f't = {t[found[0]]:.2f} s{": " if why else ""}{why}')
+    return lines
 
 
 def held_seconds(track: Track) -> dict[PayloadStatus, float]:

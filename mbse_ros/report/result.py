@@ -38,8 +38,22 @@ class Answer:
         @property
         def warnings(self) -> Sequence[str]:
             """What was odd, one line each."""
+
+        @property
+        def doubts(self) -> Sequence[str]:
+            """Why it is not to be trusted, one line each, some of the ``warnings``; ``summary`` has them, too."""
     else:
-        warnings = ()       # dataclasses have a field of this name
+        warnings = doubts = ()       # dataclasses have fields of these names
+
+    @property
+    def _distrust(self) -> list[str]:
+        """Lines of ``summary`` with the doubts."""
+        return [f'not trusted: {doubt}' for doubt in self.doubts]
+
+    @property
+    def _trust(self) -> dict[str, Any]:
+        """The same in JSON, nothing without doubts."""
+        return {'trusted': False, 'doubts': list(self.doubts)} if self.doubts else {}
 
     def tables(self) -> list[Table]:
         """What the command line prints as tables, first."""

@@ -11,6 +11,8 @@ from source_tree import ROOT
 
 from mbse_ros import __version__, cli
 from mbse_ros.cli import app as module
+from mbse_ros.cli.arguments import hand_over
+from mbse_ros.report.result import Answer
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
             'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up',
@@ -130,3 +132,17 @@ def test_replay_refuses(tmp_path):
     bag = recorded(tmp_path / 'bag', lambda topic, t, message: message if topic == '/truth' else None, 0.1, truth=True)
     assert refused('replay', bag) == f'{bag}: no sensors to replay; there are /truth (--all plays them)'
     assert refused('replay', bag, '--rate', '0') == 'rate: got 0.0, expected a number above 0'
+
+
+def test_what_is_not_trusted_is_said_once(capsys):
+    """In the answer, not as a warning besides; what else was odd is a warning."""
+    class Doubted(Answer):
+        warnings, doubts = ('a pause', 'in bar', 'old'), ('in bar',)
+
+        def summary(self) -> list[str]:
+            return self._distrust
+
+    hand_over(Doubted(), None)
+    said = capsys.readouterr()
+    assert said.out == 'not trusted: in bar\n' and 'bar' not in said.err
+    assert said.err.splitlines()[:2] == ['warning: a pause', 'warning: old']

@@ -238,7 +238,7 @@ def test_another_machine_is_reported(tmp_path):
     """Same channels, other crane: the numbers mean nothing, and that is said."""
     done = mbse('estimate', recorded(tmp_path / 'bag'), '--machine', 'lut_simple_crane')
     assert done.status == 0
-    assert done.warnings[0].startswith('frame_id: the bag was recorded on patu655_lift ')
+    assert done.err.startswith('warning: frame_id: the bag was recorded on patu655_lift ')
     assert any('model does not fit' in line for line in done.warnings)
     for command in ('estimate', 'loads'):       # other channels: what else is odd follows from it
         line = refused(command, tmp_path / 'bag', '--machine', 'zx200')

@@ -22,7 +22,7 @@ from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.messages.wire import header, to_ns
 from mbse_ros.nodes.smoother_node import SmootherNode
-from mbse_ros.offline.linkage import estimate_linkage_bag
+from mbse_ros.offline.filtered_motion import estimate_linkage_bag
 from mbse_ros.sources.map import load_sources
 from mbse_ros.streams.linkage import LinkageSettings
 

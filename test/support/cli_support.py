@@ -34,8 +34,9 @@ class Done(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings without the word."""
-        return [line[len('warning: '):] for line in self.err.splitlines() if line.startswith('warning: ')]
+        """Doubts in the answer, then warnings, without the words before them."""
+        return [line.partition(': ')[2] for line in (*self.out.splitlines(), *self.err.splitlines())
+                if line.startswith(('warning: ', 'not trusted: ', 'payload unknown: '))]
 
 
 def mbse(*words: object) -> Done:

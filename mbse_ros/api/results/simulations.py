@@ -14,11 +14,11 @@ import numpy as np
 
 from ...description.coordinate_units import columns_of, input_unit, unit_of
 from ...dynamics.model import Model
+from ...offline.motion_estimate import motion_series
 from ...report.data import Curve, Panel
 from ...report.result import Result, ResultSeries
 from ...simulation.truth import MachineTruth
 from ..samples import Samples
-from .motion_estimate import motion_series
 
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion

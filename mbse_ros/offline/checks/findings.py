@@ -15,9 +15,9 @@ from ...machine import Machine, with_valves
 from ...monitor.clocks import Elapsed
 from ...monitor.faults import Fault
 from ...streams.channel_buffer import LONGER, SHORT
-from ...streams.records import ObserverStatus, PayloadStatus
+from ...streams.records import PayloadStatus
 from ..log_samples import LogSamples, counted
-from ..track import FAR, Track
+from ..track import FAR, Track, coasting_lines
 from .remedies import Finding
 
 WORDS = {'before the start': 'came before every sensor and command had sent',
@@ -139,12 +139,8 @@ def state_lines(track: Track) -> list[str]:
         back = np.any(track.start_ns[restarts] < track.stamp_ns[restarts - 1])
         reason = 'the clock was set back' if back else 'no sensor had sent for longer than interpolation.max_gap'
         lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
-    for status, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
-        found = np.flatnonzero(track.observer_status == status)
-        if len(found):
-            lines.append(f'the observer {word} for {int(track.length_ns[found].sum()) * 1e-9:.2f} s in all, first at '
-                         f't = {t[found[0]]:.2f} s: {track.reasons[track.observer_reason[found[0]]]}')
-    return lines
+    return lines + coasting_lines('observer', track.observer_status, track.length_ns, t,
+                                  lambda k: track.reasons[track.observer_reason[k]])
 
 
 def fit_lines(track: Track, single: bool = True) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..description.coordinate_units import unit_of
-from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
 from ..filters.linkage_settings import LinkageSettings
 from ..graph.estimate import EstimatedMotion
@@ -23,7 +23,8 @@ from ..report.text import cost, cost_line, lag_text
 from ..streams.lagged import smoother_noises
 from ..streams.records import Measured
 from ..streams.start import encoded, moved_to
-from .linkage import LinkageLog
+from .filtered_motion import FilteredMotion
+from .motion_estimate import MotionEstimate
 
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from
 UNKNOWN = 1.0               # rad/s or m/s, of a start's speeds: beside many samples no knowledge of them, either
@@ -31,14 +32,17 @@ UNSEEN = 0.5        # of the standard deviation of the start, above which a posi
 FALLBACK = 0.2              # s of lag of the estimate from which the whole log starts where the filter's does not do
 
 
-@dataclass(frozen=True)
-class SmoothedLog:
-    """A filtered log, its smoothed stretches (a new one after each restart or hole), and the time they took, s.
+ENDINGS = {' rate': 'velocity', ' force': 'force'}
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class SmoothedMotion(MotionEstimate):
+    """What was ``filtered``, its smoothed stretches (a new one after each restart or hole), and the time they took, s.
 
     ``place`` (k,): places of the smoothed instants among the filter's; ``lag``, s, None of the whole log.
     """
 
-    log: LinkageLog
+    filtered: FilteredMotion
     smoother: LinkageSmoother
     stretches: tuple[Smoothed, ...]
     place: np.ndarray
@@ -46,51 +50,32 @@ class SmoothedLog:
     lag: float | None
 
     @property
-    def model(self) -> Model:
-        """The mechanism."""
-        return self.log.model
-
-    @property
     def log_seconds(self) -> float:
         """Length of what was smoothed, s."""
-        return len(self.place) * self.log.step
+        return len(self.place) * self.filtered.step
 
     def column(self, values: str) -> np.ndarray:
         """One of the arrays of all stretches (k, ...)."""
         return np.concatenate([getattr(item, values) for item in self.stretches])
 
-    def filtered(self, values: str) -> np.ndarray:
-        """The filter's values (k, ...) at the smoothed instants."""
-        return self.log.column(values)[self.place]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was odd about the log, and positions that no sensor measured, known from the start alone."""
-        start = np.broadcast_to(self.smoother.noises.position, len(self.model.z))
-        best = self.column('stddev')[:, :len(start)].min(axis=0)
-        return *self.log.warnings, *(
-            f'{name}: the sensors do not see it: its standard deviation is {low:.2g} at best, that of the start '
-            f'{first:.2g}' for name, low, first in zip(self.model.independent, best, start) if low > UNSEEN * first)
-
     def errors(self) -> dict[str, dict[str, float]]:
         """RMSE of filter and smoother against the truth in the bag, and the share of it within the smoother's 95 %
         interval, by independent coordinate; empty where the bag has no truth."""
-        z, truth = self.model.z, self.log.truth[self.place]
-        filtered, smoothed = ((q - truth)[:, z] for q in (self.filtered('q'), self.column('q')))
+        z = self.model.z
+        filtered, smoothed = ((q - self.true_q)[:, z] for q in (self.filtered.q[self.place], self.q))
         known = np.isfinite(smoothed).all(axis=1)
         if not known.any():
             return {}
-        inside = np.abs(smoothed) <= Z95 * self.column('stddev')[:, :len(z)]
+        inside = np.abs(smoothed) <= Z95 * self.stddev[:, :len(z)]
         return {name: {'filter': root_mean_square(filtered[known, k]), 'smoother': root_mean_square(smoothed[known, k]),
                        'coverage': float(np.mean(inside[known, k]))} for k, name in enumerate(self.model.independent)}
 
     def summary(self) -> list[str]:
         """What was smoothed, how much narrower its intervals are, errors where the truth is known, and the cost."""
-        log = self.log
-        lines = [f'smoothed {self.model.description.name}: {", ".join(log.used)}; {len(self.place)} instants '
-                 f'of {log.step:g} s, {lag_text(self.lag)}'
+        lines = [f'smoothed {self.model.description.name}: {", ".join(self.channels)}; {len(self.place)} instants '
+                 f'of {self.filtered.step:g} s, {lag_text(self.lag)}'
                  + (f', in {len(self.stretches)} stretches' if len(self.stretches) > 1 else '')]
-        own, other = np.median(self.column('stddev'), axis=0), np.median(self.filter_stddev, axis=0)
+        own, other = np.median(self.stddev, axis=0), np.median(self.filter_stddev, axis=0)
         lines += [f'  {name}: standard deviation {own[k]:.3g}, of the filter {other[k]:.3g} (medians)'
                   for k, name in enumerate(self.model.independent)]
         lines += [f'RMSE against the truth: {name} {row["smoother"]:.3g}, of the filter {row["filter"]:.3g}; '
@@ -101,31 +86,35 @@ class SmoothedLog:
     @property
     def filter_stddev(self) -> np.ndarray:
         """Standard deviations (k, 2g) of the filter's positions and velocities at the smoothed instants."""
-        variance = np.diagonal(self.filtered('covariance'), axis1=1, axis2=2)[:, :2 * len(self.model.z)]
-        return np.sqrt(np.maximum(variance, 0.0))
+        return self.filtered.stddev[self.place, :2 * len(self.model.z)]
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """Deviations of filter and smoother, errors, cost, and in ``full`` every instant."""
-        own = self.column('stddev')
         result: dict[str, Any] = {
-            'mechanism': self.model.description.name, 'channels': self.log.used, 'lag': self.lag,
+            'mechanism': self.model.description.name, 'channels': self.channels, 'lag': self.lag,
             'instants': len(self.place), 'stretches': len(self.stretches), 'names': self.smoother.names,
-            'median_stddev': np.median(own, axis=0), 'median_filter_stddev': np.median(self.filter_stddev, axis=0),
-            'truth': self.errors(), 'dropped': self.log.stage.dropped, 'cost': cost(self.seconds, self.log_seconds)}
+            'median_stddev': np.median(self.stddev, axis=0),
+            'median_filter_stddev': np.median(self.filter_stddev, axis=0), 'truth': self.errors(),
+            'dropped': self.filtered.stage.dropped, 'cost': cost(self.seconds, self.log_seconds)}
         if full:
-            result['state'] = {'stamp_ns': self.filtered('stamp_ns'), 'mean': self.column('mean'), 'stddev': own,
+            result['state'] = {'stamp_ns': self.stamps_ns, 'mean': self.mean, 'stddev': self.stddev,
                                'after': self.column('after')}
         return result
 
-    def report(self, folder: Path) -> Path:
+    @property
+    def stamps_ns(self) -> np.ndarray:
+        """Stamps (k,), ns."""
+        return self.filtered.column('stamp_ns')[self.place]
+
+    def report(self, folder: str | Path) -> Path:
         """Picture, and stamp, mean and standard deviations of every instant as CSV, SI; gives the new folder."""
         from ..report.plots import write_smoothed  # here: slow to import
-        folder.mkdir(parents=True)
-        write_smoothed(panels(self), folder)
-        names = self.smoother.names
-        write_table(folder / 'smoothed.csv', ['stamp_ns', *names, *(f'{name} stddev' for name in names), 'after'],
-                    [self.filtered('stamp_ns'), *self.column('mean').T, *self.column('stddev').T, self.column('after')])
-        return folder
+        place, names = Path(folder), self.smoother.names
+        place.mkdir(parents=True)
+        write_smoothed(panels(self), place)
+        write_table(place / 'smoothed.csv', ['stamp_ns', *names, *(f'{name} stddev' for name in names), 'after'],
+                    [self.stamps_ns, *self.mean.T, *self.stddev.T, self.column('after')])
+        return place
 
 
 def check_filter(settings: LinkageSettings) -> None:
@@ -134,8 +123,8 @@ def check_filter(settings: LinkageSettings) -> None:
         raise SettingError('estimator', settings.estimator, f'{FILTER}, the filter of the same model')
 
 
-def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | None = None, backend: str = 'auto',
-                       source: str = 'samples') -> SmoothedLog:
+def smooth_motion(log: FilteredMotion, settings: LinkageSettings, lag: float | None = None, backend: str = 'auto',
+                       source: str = 'samples') -> SmoothedMotion:
     """Smooth a log that was filtered with ``settings``: all at once, or with a lag, s. Samples that the filter rejected
     stay out. ``source`` names the log in errors. Raises BagError, SettingError, DivergenceError with the step.
     """
@@ -148,10 +137,41 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
         raise BagError(source, 'nothing to smooth: expected at least two instants without a gap between them')
     found = [_smooth(smoother, log, place, samples[place], inputs[place], lag, k == 0)
              for k, place in enumerate(places)]
-    return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin, lag)
+    return _as_motion(log, smoother, found, np.concatenate(places), time.perf_counter() - begin, lag)
 
 
-def gridded(log: LinkageLog) -> tuple[np.ndarray, np.ndarray]:
+def _as_motion(log: FilteredMotion, smoother: LinkageSmoother, found: Sequence[Smoothed], at: np.ndarray,
+               seconds: float, lag: float | None) -> SmoothedMotion:
+    """The smoothed instants, ``at`` these places of the filter's; what it made of the samples stays beside them."""
+    columns = {name: np.concatenate([getattr(item, name) for item in found])
+               for name in ('mean', 'stddev', 'q', 'qd', 'qdd', 'force')}
+    return SmoothedMotion(
+        **columns, model=log.model, estimator='smoother', t=log.t[at],
+        names=tuple(_entry(name) for name in smoother.names), force_names=log.model.independent, channels=log.channels,
+        innovation=log.innovation[at], innovation_stddev=log.innovation_stddev[at], used=log.used[at],
+        true_q=log.true_q[at], status=tuple(log.status[k] for k in at),
+        warnings=(*log.warnings, *_unseen(smoother, columns['stddev'])), filtered=log, smoother=smoother,
+        stretches=tuple(found), place=at, seconds=seconds, lag=lag)
+
+
+def _unseen(smoother: LinkageSmoother, stddev: np.ndarray) -> list[str]:
+    """Positions that no sensor measured, known from the start alone, by deviations (k, n): a line each."""
+    names = smoother.model.independent
+    start = np.broadcast_to(smoother.noises.position, len(names))
+    best = stddev[:, :len(start)].min(axis=0)
+    return [f'{name}: the sensors do not see it: its standard deviation is {low:.2g} at best, that of the start '
+            f'{first:.2g}' for name, low, first in zip(names, best, start) if low > UNSEEN * first]
+
+
+def _entry(name: str) -> str:
+    """'position/theta' of 'theta', 'velocity/theta' of 'theta rate', and so on, as the filters name them."""
+    if name.endswith(' bias'):
+        return f'bias/{name.removesuffix(" bias")}'
+    kind = next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), 'position')
+    return f'{kind}/{name.removesuffix(" rate").removesuffix(" force")}'
+
+
+def gridded(log: FilteredMotion) -> tuple[np.ndarray, np.ndarray]:
     """Samples (k, s) at the filter's instants, NaN where missing or not used by it, and inputs (k, u) there."""
     stage, stamps = log.stage, log.column('stamp_ns')
     samples = np.full((len(stamps), len(stage.channels)), np.nan)
@@ -177,19 +197,19 @@ def _held(changes: list[tuple[int, float]], stamps: np.ndarray, step: int) -> np
     return (before + after) / 2
 
 
-def stretches_of(log: LinkageLog) -> list[np.ndarray]:
+def stretches_of(log: FilteredMotion) -> list[np.ndarray]:
     """Places of instants that follow each other without a restart or a hole, finite."""
-    stamps, finite = log.column('stamp_ns'), np.isfinite(log.column('q')).all(axis=1)
+    stamps, finite = log.column('stamp_ns'), np.isfinite(log.q).all(axis=1)
     apart = (np.diff(stamps, prepend=stamps[0]) > 1.5 * log.stage.step_ns) | log.column('restart') | ~finite
     return [part[finite[part]] for part in np.split(np.arange(len(stamps)), np.flatnonzero(apart)) if len(part)]
 
 
-def _smooth(smoother: LinkageSmoother, log: LinkageLog, place: np.ndarray, samples: np.ndarray, inputs: np.ndarray,
+def _smooth(smoother: LinkageSmoother, log: FilteredMotion, place: np.ndarray, samples: np.ndarray, inputs: np.ndarray,
             lag: float | None, first: bool) -> Smoothed:
     """One stretch. The first one starts where the filter did, the others where it was."""
     model = log.model
     t = (log.column('stamp_ns')[place] - log.estimates[0].stamp_ns) * 1e-9
-    track = EstimatedMotion(t, *(log.column(name)[place] for name in ('q', 'qd', 'qdd', 'force')))
+    track = EstimatedMotion(t, log.q[place], log.qd[place], log.qdd[place], log.force[place])
     q, qd = track.q[0], track.qd[0]
     if first:
         moved = moved_to(model, encoded(model, log.stage.channels, samples[0]))
@@ -202,16 +222,16 @@ def _smooth(smoother: LinkageSmoother, log: LinkageLog, place: np.ndarray, sampl
         return smoother.batch(samples, smoother.lagged(t, samples, FALLBACK, q, qd, inputs), inputs, q, qd)
 
 
-def panels(found: SmoothedLog) -> list[Panel]:
+def panels(found: SmoothedMotion) -> list[Panel]:
     """Of each coordinate position, error against the truth (else filter less smoother), velocity, and the force that
     the model lacks."""
     from ..report.plots import smoothed_panel
-    t, g, wide, narrow = found.column('t'), len(found.model.z), found.filter_stddev, found.column('stddev')
-    drawn = []
+    t, g, before = found.column('t'), len(found.model.z), found.filtered
+    drawn, wide, narrow = [], found.filter_stddev, found.stddev
     for k, (name, z) in enumerate(zip(found.model.independent, found.model.z)):
-        unit, zero, truth = unit_of(found.model.description, name), np.zeros(len(t)), found.log.truth[found.place, z]
-        (q, q_s), (v, v_s) = ((found.filtered(kind)[:, z], found.column(kind)[:, z]) for kind in ('q', 'qd'))
-        f, f_s = found.filtered('force')[:, k], found.column('force')[:, k]
+        unit, zero, truth = unit_of(found.model.description, name), np.zeros(len(t)), found.true_q[:, z]
+        q, v, f = before.q[found.place, z], before.qd[found.place, z], before.force[found.place, k]
+        q_s, v_s, f_s = found.q[:, z], found.qd[:, z], found.force[:, k]
         known = bool(np.isfinite(truth).any())
         base = truth if known else q_s
         limit = 6 * float(np.nanmedian(np.abs(q - base)) + np.median(narrow[:, k]))

@@ -5,18 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...description.coordinate_units import input_unit, measured_unit, unit_of
-from ...dynamics.model import Model
-from ...report.result import Result, ResultSeries, rate_unit, with_entries
-
-if TYPE_CHECKING:
-    from ...offline.linkage import LinkageLog
-    from ...offline.smooth_linkage import SmoothedLog
+from ..description.coordinate_units import input_unit, measured_unit, unit_of
+from ..dynamics.model import Model
+from ..report.result import Result, ResultSeries, rate_unit, with_entries
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}     # as in the tables of the command line
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
@@ -48,7 +42,8 @@ class MotionEstimate(Result):
     model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, of a log those with samples, NaN
     where missing; ``used`` (k, s).
     ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
-    none; ``warnings``: what was odd; ``log``: of ``estimate`` and ``smooth`` all that was kept.
+    none; ``warnings``: what was odd; of ``estimate`` and ``smooth`` more was kept, see ``FilteredMotion`` and
+    ``SmoothedMotion``.
     """
 
     model: Model
@@ -69,21 +64,11 @@ class MotionEstimate(Result):
     true_q: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     status: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    log: LinkageLog | SmoothedLog | None = field(default=None, repr=False, compare=False)
 
-    def summary(self) -> list[str]:
-        """What the command line prints of it, a line each."""
-        return super().summary() if self.log is None else self.log.summary()
-
-    def _values(self, full: bool) -> dict[str, Any]:
-        return super()._values(full) if self.log is None else self.log.to_json(full)
-
-    def report(self, folder: str | Path) -> Path:
-        """Of ``smooth`` its plot and table, else those of any result; gives the folder. Raises OSError."""
-        from ...offline.linkage import LinkageLog  # here, because it takes its time to import
-        if self.log is None or isinstance(self.log, LinkageLog):
-            return super().report(folder)
-        return self.log.report(Path(folder))
+    @property
+    def log(self) -> MotionEstimate:
+        """Itself: what ``estimate`` and ``smooth`` have kept of a log are its own attributes."""
+        return self
 
     @property
     def nis(self) -> np.ndarray:

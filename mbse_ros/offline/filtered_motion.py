@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..bags.messages import header, linkage_message, stamp_of
 from ..bags.writer import BagWriter
 from ..description.model import fingerprint
 from ..dynamics.model import Model
-from ..errors import BagError, SampleError
+from ..errors import BagError, MbseError, SampleError
 from ..filters.whiteness import overstated
 from ..monitor.status import Measured, ObserverStatus
 from ..report.text import cost, cost_line
@@ -25,24 +26,24 @@ from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 from .bag import parse_tuning
+from .motion_estimate import MotionEstimate
+from .track import coasting_lines
 
 TRUTH = 'truth/joint_states'
 USUAL_STEP = 0.005      # s, where the samples do not give one
 Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
+Axis = tuple[float, int]        # a time, s, and its stamp, ns
 
 
-@dataclass(frozen=True)
-class LinkageLog:
-    """Result of a bag: the last estimate of each instant, in order; ``truth`` (k, n) of all coordinates at them, NaN
-    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s; ``doubts``: those of the
-    ``warnings`` by which the motion is not to be trusted, whatever its status."""
+@dataclass(frozen=True, repr=False, kw_only=True)
+class FilteredMotion(MotionEstimate):
+    """Result of a log: the motion by the last estimate of each instant; ``stage`` that gave it, and of what
+    ``samples``; the ``seconds`` it took; ``doubts``: those of the ``warnings`` by which the motion is not to be
+    trusted, whatever its status; ``estimates``: as the stage gave them."""
 
-    model: Model
     stage: LinkageStage
     estimates: tuple[LinkageEstimate, ...]
-    truth: np.ndarray
     samples: Samples
-    warnings: tuple[str, ...]
     seconds: float
     doubts: tuple[str, ...] = ()
 
@@ -52,27 +53,17 @@ class LinkageLog:
         return self.stage.step_ns * 1e-9
 
     @property
-    def sampled(self) -> np.ndarray:
-        """Which channels (s,) of the filter had a sample."""
-        return np.asarray((self.column('measured') != Measured.MISSING).any(axis=0))
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """Their names."""
-        return tuple(name for name, has in zip(self.stage.channels, self.sampled) if has)
-
-    @property
     def log_seconds(self) -> float:
         """Length of the log, s."""
         return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.step
 
     def column(self, name: str) -> np.ndarray:
         """An attribute of all estimates (k, ...)."""
-        return np.array([getattr(estimate, name) for estimate in self.estimates])
+        return column(self.estimates, name)
 
     def errors(self) -> dict[str, float]:
         """RMSE of the independent coordinates against the truth in the bag, by name; empty where there is none."""
-        error = (self.column('q') - self.truth)[:, self.model.z]
+        error = (self.q - self.true_q)[:, self.model.z]
         known = np.isfinite(error).all(axis=1)
         if not known.any():
             return {}
@@ -81,33 +72,31 @@ class LinkageLog:
     def summary(self) -> list[str]:
         """The end, how well it fits, and the cost."""
         last, health = self.estimates[-1], self.stage.health()
-        lines = [f'{last.estimator} on {self.model.description.name}: {", ".join(self.used)}; '
+        lines = [f'{last.estimator} on {self.model.description.name}: {", ".join(self.channels)}; '
                  f'{len(self.estimates)} instants of {self.step:g} s']
         for k, name in enumerate(last.names):
             lines.append(f'  {name} {last.mean[k]:.6g} +- {math.sqrt(max(last.covariance[k, k], 0.0)):.2g}')
         lines += [f'  added force {name} {value:.5g}' for name, value in zip(self.model.independent, last.force)]
-        lines += [f'not trusted: {doubt}' for doubt in self.doubts]
         status = 'not trusted' if self.doubts and last.status is ObserverStatus.OK else last.status.name.lower()
-        lines.append(f'{status}{": " if last.reason else ""}{last.reason}; NIS per measurement '
-                     f'{health.mean_nis:.3g}, whiteness {health.whiteness:.2g}')
+        lines += [*self._distrust, f'{status}{": " if last.reason else ""}{last.reason}; NIS per measurement '
+                  f'{health.mean_nis:.3g}, whiteness {health.whiteness:.2g}']
         lines += [f'RMSE against the truth: {name} {value:.3g}' for name, value in self.errors().items()]
         return [*lines, cost_line(self.seconds, self.log_seconds)]
 
-    def to_json(self, full: bool = False) -> dict[str, Any]:
+    def _values(self, full: bool) -> dict[str, Any]:
         """The end, how well it fits, the cost, and in ``full`` the state over time."""
         last, health = self.estimates[-1], self.stage.health()
         result: dict[str, Any] = {
-            'mechanism': self.model.description.name, 'estimator': last.estimator, 'channels': self.used,
+            'mechanism': self.model.description.name, 'estimator': last.estimator, 'channels': self.channels,
             'instants': len(self.estimates), 'names': last.names, 'mean': last.mean,
             'stddev': np.sqrt(np.diag(last.covariance)), 'force': last.force, 'status': last.status.name.lower(),
             'dropped': self.stage.dropped, 'rmse': self.errors(), 'mean_nis': health.mean_nis,
-            'whiteness': health.whiteness, 'cost': cost(self.seconds, self.log_seconds),
-            **({'trusted': False, 'doubts': self.doubts} if self.doubts else {})}
+            'whiteness': health.whiteness, 'cost': cost(self.seconds, self.log_seconds), **self._trust}
         if full:
             result['state'] = {
                 'stamp_ns': self.column('stamp_ns'), 'mean': [e.mean for e in self.estimates],
                 'stddev': [np.sqrt(np.diag(e.covariance)) for e in self.estimates], 'force': self.column('force'),
-                'status': [e.status.name.lower() for e in self.estimates]}
+                'status': self.status}
         return result
 
     def write_bag(self, folder: Path) -> None:
@@ -121,6 +110,11 @@ class LinkageLog:
                     'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})
 
 
+def column(estimates: Sequence[LinkageEstimate], name: str) -> np.ndarray:
+    """An attribute of all of them (k, ...)."""
+    return np.array([getattr(estimate, name) for estimate in estimates])
+
+
 def linkage_settings(words: Sequence[str]) -> LinkageSettings:
     """Settings from words ``linkage.gate=0.99``, as ``parse_tuning`` has them; raises SettingError."""
     return parse_tuning(words, {'linkage': LinkageSettings})['linkage']
@@ -128,7 +122,7 @@ def linkage_settings(words: Sequence[str]) -> LinkageSettings:
 
 def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
                          step: float | None = None, namespace: str | None = None, backend: str = 'auto',
-                         sources: SourceMap | None = None) -> LinkageLog:
+                         sources: SourceMap | None = None) -> FilteredMotion:
     """Run a bag's samples, in the order of the bag, through the stage; step: default the fastest sensor's period.
 
     ``sources``: map of messages of other packages (docs/sources.md); None: the section of the mechanism's file, if the
@@ -139,52 +133,60 @@ def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageS
     probe = LinkageStage(model, settings, sensors, step or USUAL_STEP, backend)
     reader = mechanism_reader(source, model, probe.channels, namespace, sources)
     samples = list(reader.instants())
-    warnings = reader.warnings
+    nothing = partial(_no_estimate, str(source.path), reader.warnings)
     if not samples:
-        raise BagError(str(source.path), '; '.join(['nothing to estimate: no samples on ' + ', '.join(reader.topics),
-                                                    *warnings]))
+        raise nothing('no samples on ', reader.topics)
     stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
-    estimates, seconds = through(stage, samples)
-    if not estimates:
-        raise BagError(str(source.path), '; '.join(['nothing to estimate: no sample of ' + ', '.join(stage.channels),
-                                                    *warnings]))
-    doubts = doubts_of(stage, estimates, samples)
-    return LinkageLog(model, stage, estimates, _truth(source, model, reader.namespace, estimates), samples,
-                      (*warnings, *oddities(stage, estimates), *doubts), seconds, doubts)
+    return _filtered(stage, samples, (0.0, min(stamp for stamp, _ in samples)), partial(nothing, 'no sample of '),
+                     reader.warnings, partial(_truth, source, model, reader.namespace))
 
 
-def estimate_linkage_samples(samples: Samples, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
-                             step: float | None = None, backend: str = 'auto') -> LinkageLog:
+def _no_estimate(path: str, warnings: Sequence[str], what: str, names: Sequence[str]) -> BagError:
+    return BagError(path, '; '.join([f'nothing to estimate: {what}{", ".join(names)}', *warnings]))
+
+
+def estimate_linkage_samples(samples: Samples, axis: Axis, model: Model, settings: LinkageSettings,
+                             sensors: Sequence[str] = (), step: float | None = None, backend: str = 'auto'
+                             ) -> FilteredMotion:
     """The same of samples by stamps, ns. Raises SampleError when nothing can be estimated, SettingError."""
+    def nothing(channels: Sequence[str]) -> SampleError:
+        return SampleError('samples', samples[0][0] if samples else 0, 'no value', f'samples of {", ".join(channels)}')
     stage = LinkageStage(model, settings, sensors, step or _period(samples), backend)
-    estimates, seconds = through(stage, samples)
-    if not estimates:
-        raise SampleError('samples', samples[0][0] if samples else 0, 'no value',
-                          'samples of ' + ', '.join(stage.channels))
-    doubts = doubts_of(stage, estimates, samples)
-    return LinkageLog(model, stage, estimates, np.full((len(estimates), len(model.names)), np.nan), samples,
-                      (*oddities(stage, estimates), *doubts), seconds, doubts)
+    return _filtered(stage, samples, axis, nothing)
 
 
-def through(stage: LinkageStage, samples: Samples) -> tuple[tuple[LinkageEstimate, ...], float]:
-    """The last estimate of each instant, in order, and the time it took, s."""
+def _filtered(stage: LinkageStage, samples: Samples, axis: Axis, nothing: Callable[[Sequence[str]], MbseError],
+              warnings: Sequence[str] = (), truth: Callable[[np.ndarray], np.ndarray] | None = None) -> FilteredMotion:
+    """The samples through the stage; ``nothing``: the error where that gives no estimate; ``truth`` at stamps."""
     last: dict[int, LinkageEstimate] = {}
     start = time.perf_counter()
     for stamp, values in samples:
         for estimate in stage.add(stamp, values):
             last[estimate.stamp_ns] = estimate
-    return tuple(last[stamp] for stamp in sorted(last)), time.perf_counter() - start
+    found = tuple(last[stamp] for stamp in sorted(last))
+    seconds = time.perf_counter() - start
+    if not found:
+        raise nothing(stage.channels)
+    columns = {name: column(found, name) for name in ('q', 'qd', 'qdd', 'mean', 'force')}
+    of, has = partial(column, found), (column(found, 'measured') != Measured.MISSING).any(axis=0)
+    stamps, doubts = of('stamp_ns'), doubts_of(stage, found, samples)
+    return FilteredMotion(
+        **columns, model=stage.model, estimator=found[-1].estimator, names=found[-1].names,
+        t=axis[0] + (int(stamps[0]) - axis[1]) * 1e-9 + (stamps - stamps[0]) * 1e-9,
+        stddev=np.sqrt(np.maximum(np.diagonal(of('covariance'), axis1=1, axis2=2), 0.0)),
+        force_names=found[-1].force_names, channels=tuple(name for name, sent in zip(stage.channels, has) if sent),
+        innovation=of('innovation')[:, has], innovation_stddev=of('innovation_stddev')[:, has],
+        used=of('used')[:, has], true_q=np.full(columns['q'].shape, np.nan) if truth is None else truth(stamps),
+        status=tuple(e.status.name.lower() for e in found), warnings=(*warnings, *oddities(stage, found), *doubts),
+        stage=stage, estimates=found, samples=samples, seconds=seconds, doubts=doubts)
 
 
 def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[str]:
     """Samples that were dropped; how long the filter coasted or was lost, when first, and why: a line each."""
-    lines, step = [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()], stage.step_ns
-    for status, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
-        if found := [e for e in estimates if e.status is status]:
-            lines.append(f'the filter {word} for {len(found) * step * 1e-9:.2f} s in all, first at '
-                         f't = {(found[0].stamp_ns - estimates[0].stamp_ns) * 1e-9:.2f} s'
-                         + f': {found[0].reason}' * bool(found[0].reason))
-    return lines
+    stamps, reasons = column(estimates, 'stamp_ns'), [estimate.reason for estimate in estimates]
+    return [*(f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()),
+            *coasting_lines('filter', column(estimates, 'status'), np.full(len(stamps), stage.step_ns),
+                            (stamps - stamps[0]) * 1e-9, reasons.__getitem__)]
 
 
 def doubts_of(stage: LinkageStage, estimates: Sequence[LinkageEstimate], samples: Samples) -> tuple[str, ...]:
@@ -206,10 +208,10 @@ def _period(samples: Samples) -> float:
     return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else USUAL_STEP
 
 
-def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEstimate]) -> np.ndarray:
-    """True coordinates (k, n) where a simulated mechanism recorded them."""
-    places = {estimate.stamp_ns: i for i, estimate in enumerate(estimates)}
-    truth = np.full((len(estimates), len(model.names)), np.nan)
+def _truth(source: Bag, model: Model, space: str, stamps: np.ndarray) -> np.ndarray:
+    """True coordinates (k, n) at stamps (k,), ns, where a simulated mechanism recorded them."""
+    places = {stamp: i for i, stamp in enumerate(stamps.tolist())}
+    truth = np.full((len(stamps), len(model.names)), np.nan)
     for raw in source.messages([f'{space}/{TRUTH}']):
         try:
             message = decode(raw)
