@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DEKF and errorEKF against those written from the print of Naya et al., review, in plain NumPy."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from naya_by_hand import DT, P0, Q_C, SIGMA, acceleration, dekf, error_ekf, observed, position_problem, trapezoid
+
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.simulation.three_simulations import wrong_model, wrong_start
+
+pytestmark = pytest.mark.usefixtures('vm')
+
+STEPS, START, ERROR, GRAVITY = 400, np.pi / 3, np.pi / 16, 9.81
+BY_HAND = {'DEKF': dekf, 'errorEKF': error_ekf}
+
+
+@lru_cache
+def log(names: tuple[str, ...]) -> np.ndarray:
+    """Samples (k, s) of the true linkage, with noise."""
+    rng, theta, zd, samples = np.random.default_rng(5), START, 0.0, []
+    for _ in range(STEPS):
+        theta, zd = trapezoid(theta, zd, GRAVITY)
+        samples.append(observed(names, position_problem(theta), zd)[0])
+    return np.array(samples) + rng.normal(size=(STEPS, len(names))) * [SIGMA[name] for name in names]
+
+
+def observed_by(estimator: str, names: tuple[str, ...], error: float) -> tuple[np.ndarray, np.ndarray]:
+    """Differences (k, 2) of the means by hand, over their sizes, and of the last covariance (2, 2) over its size; the
+    model has a wrong gravity, its start an error in rad."""
+    means, covariances = BY_HAND[estimator](log(names), names, START + error, GRAVITY - 1.0)
+    model = wrong_model(load_model('four_bar'))
+    observer = LinkageObserver(model, estimator, names, {'acceleration': Q_C})
+    observer.start(wrong_start(model, error), stddev=np.sqrt(P0[0, 0]))
+    found = observer.run(DT * np.arange(1, STEPS + 1), log(names))
+    means = np.abs(found.mean - means) / np.abs(means).max(axis=0)
+    return means, np.abs(found.covariance / covariances[-1] - 1)
+
+
+@pytest.mark.parametrize('names', [('encoder',), ('crank_gyro',), ('encoder', 'coupler_gyro')])
+@pytest.mark.parametrize('estimator', BY_HAND)
+def test_the_printed_filter(estimator: str, names: tuple[str, ...]) -> None:
+    """The same means and covariances, to 1e-9 of their sizes."""
+    means, covariance = observed_by(estimator, names, 0.02)
+    assert max(means.max(), covariance.max()) < 1e-9
+
+
+@pytest.mark.parametrize('estimator', BY_HAND)
+def test_the_printed_filter_from_a_far_start(estimator: str) -> None:
+    """The start of section 12: two iterations of Newton's method leave some 1e-8 of the first, large correction."""
+    means, covariance = observed_by(estimator, ('encoder',), np.pi / 16)
+    assert means.max() < 1e-6 and max(means[200:].max(), covariance.max()) < 1e-9
+
+
+def test_the_acceleration_by_hand() -> None:
+    """At its start the four-bar accelerates as the authors' toolbox says."""
+    assert acceleration(position_problem(START), 0.0, GRAVITY) == pytest.approx(-0.9948351599, abs=1e-10)
+
+
+def test_linearised_correction() -> None:
+    """Eq. 76 instead of the position problem moves the angle by some 1e-6 rad after the first correction, of 0.2 rad,
+    and by less than 1e-7 rad later."""
+    full, linear = (error_ekf(log(('encoder',)), ('encoder',), START + ERROR, GRAVITY - 1.0, linearised=way)[0][:, 0]
+                    for way in (False, True))
+    difference = np.abs(full - linear)
+    assert 1e-7 < difference[:100].max() < 1e-5 and difference[200:].max() < 1e-7

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DEKF and errorEKF of Naya et al., review, on its four-bar linkage, written from the print in plain NumPy.
+
+Equation numbers are those of the paper. Coordinates ``q = [x1, y1, x2, y2, theta]`` of the crank's tip, of the
+coupler's end and of the crank's angle; one independent coordinate, ``z = theta``. SI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from four_bar_by_hand import COUPLER, CRANK, GROUND, MASSES, ROCKER, joints
+
+DT = 0.005                                              # s
+Q_C = 9.162e-2                                          # section 12.1, rad2/s3
+SIGMA = {'encoder': 17.453e-3, 'crank_gyro': 983.943e-6, 'coupler_gyro': 983.943e-6}    # section 12.1
+TRANSITION = np.array([[1.0, DT], [0.0, 1.0]])                                          # Eq. 50
+PLANT_NOISE = Q_C * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])           # Eq. 107, by van Loan
+P0 = 0.0076 * np.eye(2)                                                                 # section 12.1
+
+
+def mass_matrix() -> np.ndarray:
+    """M (5, 5) of uniform rods between two points: m/3 of each point, m/6 between them; theta has no mass."""
+    crank, coupler, rocker = MASSES
+    M = np.zeros((5, 5))
+    M[:2, :2] = np.eye(2) * (crank + coupler) / 3
+    M[2:4, 2:4] = np.eye(2) * (coupler + rocker) / 3
+    M[:2, 2:4] = M[2:4, :2] = np.eye(2) * coupler / 6
+    return M
+
+
+def weights(gravity: float) -> np.ndarray:
+    """Q (5,): half of each rod's weight at each of its points."""
+    crank, coupler, rocker = MASSES
+    return -gravity / 2 * np.array([0.0, crank + coupler, 0.0, coupler + rocker, 0.0])
+
+
+def constraints(q: np.ndarray) -> np.ndarray:
+    """Phi (4,): three lengths, and the tip of the crank in the direction of theta."""
+    (x1, y1, x2, y2, theta) = q
+    return np.array([(x1 ** 2 + y1 ** 2 - CRANK ** 2) / 2, ((x2 - x1) ** 2 + (y2 - y1) ** 2 - COUPLER ** 2) / 2,
+                     ((x2 - GROUND) ** 2 + y2 ** 2 - ROCKER ** 2) / 2, x1 * np.sin(theta) - y1 * np.cos(theta)])
+
+
+def jacobian(q: np.ndarray) -> np.ndarray:
+    """Phi_q (4, 5)."""
+    x1, y1, x2, y2, theta = q
+    s, c = np.sin(theta), np.cos(theta)
+    return np.array([[x1, y1, 0, 0, 0], [x1 - x2, y1 - y2, x2 - x1, y2 - y1, 0], [0, 0, x2 - GROUND, y2, 0],
+                     [s, -c, 0, 0, x1 * c + y1 * s]])
+
+
+def jacobian_rate(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """d(Phi_q)/dt (4, 5)."""
+    (x1, y1, _, _, theta), (v1, w1, v2, w2, omega) = q, qd
+    s, c = np.sin(theta), np.cos(theta)
+    return np.array([[v1, w1, 0, 0, 0], [v1 - v2, w1 - w2, v2 - v1, w2 - w1, 0], [0, 0, v2, w2, 0],
+                     [omega * c, omega * s, 0, 0, v1 * c + w1 * s + omega * (y1 * c - x1 * s)]])
+
+
+def position_problem(theta: float) -> np.ndarray:
+    """q (5,) at theta."""
+    return np.append(joints(theta).ravel(), theta)
+
+
+def matrix_R(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """R (5,) of Eq. 18, ``qd = R zd``, and dR/dz (5,): with one degree of freedom ``Rdot zd`` of Eq. 19 is ``dR/dz
+    zd^2``."""
+    rows = np.vstack([jacobian(q), [0, 0, 0, 0, 1.0]])
+    R = np.linalg.solve(rows, [0, 0, 0, 0, 1.0])
+    return R, np.linalg.solve(rows, np.append(-jacobian_rate(q, R) @ R, 0.0))
+
+
+def acceleration(q: np.ndarray, zd: float, gravity: float) -> float:
+    """``zdd = (R'MR)^-1 R'(Q - M Rdot zd)``, Eq. 20."""
+    R, slope = matrix_R(q)
+    M = mass_matrix()
+    return float(R @ (weights(gravity) - M @ slope * zd ** 2) / (R @ M @ R))
+
+
+def sensor(name: str, q: np.ndarray, zd: float) -> tuple[float, np.ndarray]:
+    """``h(q, qd)`` of Eqs. 51, 71 and h_x (2,) by the independent coordinate and its velocity."""
+    if name == 'encoder':
+        return q[4], np.array([1.0, 0.0])
+    if name == 'crank_gyro':
+        return zd, np.array([0.0, 1.0])
+    R, slope = matrix_R(q)
+    across = np.array([q[1] - q[3], q[2] - q[0]])               # the coupler, turned by 90 degrees
+    turn = lambda move: np.array([move[1] - move[3], move[2] - move[0]])     # noqa: E731
+    relative = lambda rate: rate[2:4] - rate[:2]                # noqa: E731
+    by_speed = across @ relative(R) / COUPLER ** 2
+    by_angle = (turn(R) @ relative(R) + across @ relative(slope)) / COUPLER ** 2
+    return by_speed * zd, np.array([by_angle * zd, by_speed])
+
+
+def corrected(P: np.ndarray, innovation: np.ndarray, H: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``K y`` (2,) and P (2, 2): Eqs. 52 to 55, and 72 to 75."""
+    K = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
+    return K @ innovation, (np.eye(2) - K @ H) @ P
+
+
+def observed(names: Iterable[str], q: np.ndarray, zd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """h (s,), H (s, 2) and the variances (s, s) of some sensors."""
+    h, H = zip(*(sensor(name, q, zd) for name in names))
+    return np.array(h), np.array(H), np.diag([SIGMA[name] ** 2 for name in names])
+
+
+def dekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float) -> tuple[np.ndarray, np.ndarray]:
+    """Means (k, 2) and covariances (k, 2, 2) of the DEKF of section 5, from rest at theta."""
+    x, P, found = np.array([theta, 0.0]), P0, []
+    for o in samples:
+        x = x + DT * np.array([x[1], acceleration(position_problem(x[0]), x[1], gravity)])     # Eq. 49
+        P = TRANSITION @ P @ TRANSITION.T + PLANT_NOISE                                        # Eq. 47
+        h, H, R = observed(names, position_problem(x[0]), x[1])
+        change, P = corrected(P, o - h, H, R)                                                  # Eq. 51
+        x = x + change                                                                         # Eq. 54
+        found.append((x, P))
+    return np.array([x for x, _ in found]), np.array([P for _, P in found])
+
+
+def trapezoid(theta: float, zd: float, gravity: float, start: np.ndarray | None = None) -> tuple[float, float]:
+    """The model one step later by the trapezoidal rule, as iterated until it stands. ``start``: q (5,) where that is
+    not on the constraints."""
+    before = acceleration(position_problem(theta) if start is None else start, zd, gravity)
+    new, rate = theta + DT * zd, zd + DT * before
+    for _ in range(10):      # each takes the error to a hundredth
+        after = acceleration(position_problem(new), rate, gravity)
+        new, rate = theta + DT / 2 * (zd + rate), zd + DT / 2 * (before + after)
+    return new, rate
+
+
+def error_ekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float, linearised: bool = False
+              ) -> tuple[np.ndarray, np.ndarray]:
+    """Means (k, 2) of the model, and covariances (k, 2, 2), of the errorEKF of section 7.1, from rest at theta.
+
+    ``linearised``: the position is corrected by Eq. 76 and the model goes on from there, else by the position problem.
+    """
+    zd, q, P, found = 0.0, position_problem(theta), P0, []
+    for o in samples:
+        z, zd = trapezoid(q[4], zd, gravity, q)         # the model runs; the error's prediction is zero, Eq. 69
+        q = position_problem(z)
+        P = TRANSITION @ P @ TRANSITION.T + PLANT_NOISE                                        # Eq. 70
+        h, H, R = observed(names, q, zd)
+        error, P = corrected(P, o - h, H, R)                                                   # Eqs. 71, 74
+        q = q + matrix_R(q)[0] * error[0] if linearised else position_problem(q[4] + error[0])  # Eq. 76
+        zd = zd + error[1]                              # the velocity problem is in R
+        found.append(((q[4], zd), P))
+    return np.array([x for x, _ in found]), np.array([P for _, P in found])
