@@ -34,13 +34,14 @@ Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
-             sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
-             inputs: Inputs | None = None, options: dict[str, Any] | None = None, stop: bool = True,
-             **work: Any) -> MotionSimulation | MachineSimulation:
+             formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
+             noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None, options: dict[str, Any] | None = None,
+             stop: bool = True, **work: Any) -> MotionSimulation | MachineSimulation:
     """Simulate; the same arguments give the same numbers.
 
     A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
-    ``dynamics.integrators.INTEGRATORS`` with its ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
+    ``dynamics.integrators.INTEGRATORS`` and a ``formulation`` of ``dynamics.formulations.by_name.FORMULATIONS`` or
+    'semi_recursive', with their ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
     ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
     from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
     up to there, with its ``motion.failure``.
@@ -60,30 +61,32 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     if isinstance(item, Machine):
         refuse_options('a mechanism', {
             'dt': None if dt == 1e-3 else dt, 'scheme': None if scheme == 'exponential' else scheme,
-            'sensors': sensors, 'inputs': inputs, 'options': options, 'noise': None if noise == 1.0 else noise,
+            'formulation': None if formulation == 'matrix_r' else formulation, 'sensors': sensors, 'inputs': inputs,
+            'options': options, 'noise': None if noise == 1.0 else noise,
             'stop': None if stop else stop})
         return _machine(item, duration, rate or 100.0, seed, work)
     refuse_options('a machine', work)
-    return simulate_motion(item, duration, dt, scheme, sensors, rate, noise, seed, inputs, options, stop)
+    return simulate_motion(item, duration, dt, scheme, formulation, sensors, rate, noise, seed, inputs, options, stop)
 
 
 def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential',
-                    sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
-                    inputs: Inputs | None = None, options: dict[str, Any] | None = None, stop: bool = True
-                    ) -> MotionSimulation:
+                    formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
+                    noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None,
+                    options: dict[str, Any] | None = None, stop: bool = True) -> MotionSimulation:
     """Of a mechanism."""
     from ..dynamics.motion import simulate as integrate  # here, because they take their time to import
     from ..dynamics.singular import check_start
     length, options, begin = 5.0 if duration is None else duration, options or {}, time.perf_counter()
     check_steps(length, dt)
     check_start(model)
-    motion = integrate(model, length, dt, scheme, inputs=inputs, stop=stop, **options)
+    motion = integrate(model, length, dt, scheme, inputs=inputs, formulation=formulation, stop=stop, **options)
     seconds = time.perf_counter() - begin
     chosen = tuple(model.description.mechanical_sensors) if sensors is None else tuple(sensors)
     samples = _sampled(model, motion, chosen, rate or 200.0, noise, seed) if chosen else None
     if samples is not None and inputs is not None:
         samples = _with_inputs(model, motion, samples)
-    asked = {'scheme': scheme, 'order': options.get('order'), 'dt_s': dt, 'duration_s': length}
+    asked = {'scheme': scheme, 'formulation': formulation, 'order': options.get('order'), 'dt_s': dt,
+             'duration_s': length}
     return MotionSimulation(model, motion, samples, asked, seconds)
 
 

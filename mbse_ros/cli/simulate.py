@@ -45,6 +45,10 @@ def simulate(
                  '[exponential]')] = None,
         order: Annotated[str | None, typer.Option(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
+        formulation: Annotated[str | None, typer.Option(
+            help='Mechanism: matrix_r, semi_recursive, kkt, kkt_sparse, penalty, udwadia_kalaba, '
+                 'udwadia_kalaba_recursive, projection_complement, projection_inverse or projection_orthonormal. '
+                 '[matrix_r]')] = None,
         coordinates: Coordinates = None,
         independent: Annotated[str | None, typer.Option(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
@@ -73,7 +77,8 @@ def simulate(
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism: dict[str, object] = {'dt': dt, 'scheme': scheme, 'order': order}
-    others: dict[str, object] = {'coordinates': coordinates, 'independent': independent, 'pictures': pictures}
+    others: dict[str, object] = {'formulation': formulation, 'coordinates': coordinates, 'independent': independent,
+                                 'pictures': pictures}
     many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs, 'cluster': cluster}
     wrote = f'wrote {output}: '
     if describe(name).cylinders:
@@ -91,6 +96,7 @@ def simulate(
     check_file(json_)
     mechanism['duration'], chosen = duration, independent_of(independent)
     if runs is not None:
+        refuse_options('one run (no --runs)', {'formulation': formulation})
         from ..api.simulate_batch import RunsRequest, simulate_varied
         request = called(RunsRequest, name, runs=runs, **_given({
             **mechanism, 'coordinates': coordinates, 'independent': chosen, 'seed': seed, 'vary': vary,
@@ -105,7 +111,7 @@ def simulate(
     from ..dynamics.model import load_model
     options = _given({'order': mechanism.pop('order'), 'independent': 'auto' if chosen == () else chosen})
     motion = called(simulate_motion, load_model(name, coordinates), sensors=(), stop=False, options=options,
-                    **_given(mechanism))
+                    **_given({**mechanism, 'formulation': formulation}))
     hand_over(motion, json_, write=partial(motion.report, output, pictures), wrote=wrote)
     if motion.motion.failure is not None:
         raise motion.motion.failure

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 
 import numpy as np
 
 from ..errors import MbseError, SettingError, check_choice
+from .formulations.by_name import FORMULATIONS
 from .integrators import INTEGRATORS
+from .integrators.all_coordinates import all_coordinates
 from .integrators.task import Inputs, MotionRecord, MotionTask
 from .model import Model, State
 from .observation import observe
 from .singular import check_regular
+
+REDUCED = 'matrix_r', 'semi_recursive'      # formulations in independent coordinates, with compiled equations
 
 
 @dataclass(frozen=True)
@@ -74,34 +79,51 @@ class Motion:
 
 
 def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponential', *, inputs: Inputs | None = None,
-             independent: Sequence[str] | str | None = None, start: State | None = None, stop: bool = True,
-             **options: object) -> Motion:
+             formulation: str = 'matrix_r', independent: Sequence[str] | str | None = None, start: State | None = None,
+             stop: bool = True, **options: object) -> Motion:
     """Motion of a model over ``duration``, s, in steps of ``dt``, s (which must divide it).
 
     ``scheme``: one of ``INTEGRATORS``; options: exponential ``order`` (0..4 or 'exact'), trapezoid ``tolerance``,
     ali3p ``penalty, tolerance``, dop853, radau and cvodes ``rtol, atol``. ``inputs``: function (t, q, qd) -> u (k,),
-    read once a step by the explicit schemes, not by cvodes. ``independent``: names of coordinates to keep; 'auto':
-    chosen and re-chosen on the way; None: as the description says. ``start``: default the model's. ``stop=False``:
-    a failure on the way ends the motion there and is kept in ``Motion.failure``.
+    read once a step by the explicit schemes, not by cvodes. ``formulation``: 'matrix_r' or 'semi_recursive', in
+    independent coordinates, with any scheme (ali3p has its own); another one of ``by_name.FORMULATIONS``, with its
+    options, in all coordinates, see ``integrators.all_coordinates``. ``independent``: names of coordinates to keep;
+    'auto': chosen and re-chosen on the way; None: as the description says. ``start``: default the model's.
+    ``stop=False``: a failure on the way ends the motion there and is kept in ``Motion.failure``.
     Raises SettingError, DescriptionError for a start at a singular position, SingularConfigurationError and
     PositionProblemError with the time in their texts, DivergenceError with the step.
     """
     check_choice('scheme', scheme, INTEGRATORS)
+    check_choice('formulation', formulation, (*REDUCED, *(name for name in FORMULATIONS if name not in REDUCED)))
     first = model.start if start is None else start
     check_regular(model, first)
     times = first.t + dt * np.arange(step_count(duration, dt) + 1)
-    task, record = MotionTask(model, first, times, dt, scheme, inputs, independent), MotionRecord.of(model, times)
-    failure = None
-    known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
-    if not set(options) <= set(known):
-        raise SettingError('options', sorted(options), f'options of {scheme}: {", ".join(known) or "none"}')
+    task = MotionTask(model, first, times, dt, scheme, inputs, independent,
+                      semi_recursive=formulation == 'semi_recursive')
+    record, failure = MotionRecord.of(model, times), None
+    integrate = _integrator(formulation, scheme, independent, options)
     try:
-        INTEGRATORS[scheme](task, record, **options)
+        integrate(task, record)
     except MbseError as error:
         if stop or record.last < 0:
             raise
         failure = error
     return _motion(model, record, failure)
+
+
+def _integrator(formulation: str, scheme: str, independent: Sequence[str] | str | None, options: dict[str, object]
+                ) -> Callable[[MotionTask, MotionRecord], None]:
+    """What fills a record; raises SettingError for what does not go together."""
+    if formulation not in REDUCED:
+        if independent is not None:
+            raise SettingError('independent', independent, f'none: {formulation} has all coordinates')
+        return partial(all_coordinates, formulation=formulation, **options)
+    if scheme == 'ali3p' and formulation != 'matrix_r':
+        raise SettingError('formulation', formulation, 'none with ali3p, which is formulation and scheme in one')
+    known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
+    if not set(options) <= set(known):
+        raise SettingError('options', sorted(options), f'options of {scheme}: {", ".join(known) or "none"}')
+    return partial(INTEGRATORS[scheme], **options)
 
 
 def step_count(duration: float, dt: float) -> int:

@@ -103,7 +103,7 @@ def tree(system: MechanismSystem) -> list[TreeBody]:
         reached.append(name)
         place += len(steps[-1].places)
     if not set(system.names[place:]) <= set(system.description.coordinates):
-        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates')
+        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates, for the semi-recursive form')
     return steps
 
 
@@ -117,7 +117,7 @@ def _check(system: MechanismSystem, place: int, count: int, owner: str) -> None:
     """The symbols of the coordinates carry the name of the joint or free body, whatever they are called now."""
     owners = {system.q[k].name().partition('.')[0] for k in range(place, min(place + count, system.n))}
     if owners - {owner} or place + count > system.n:
-        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates')
+        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates, for the semi-recursive form')
 
 
 def _outwards(system: MechanismSystem, steps: list[TreeBody]) -> tuple[dict[str, Twist], dict[str, Twist]]:

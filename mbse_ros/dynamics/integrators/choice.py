@@ -127,7 +127,7 @@ class CoordinateChoice:
 
     def _take(self, places: list[int], q: np.ndarray, t: float) -> None:
         """Use the independent coordinates at these places of q from now on."""
-        self.partition: Partitioned = self.model.partition(places)
+        self.partition: Partitioned = self.task.partition(places)
         self._dependent = self.partition.system.dependent
         J = self._jacobian(q, t)
         self._sign = np.linalg.slogdet(J[:, self._dependent])[0]

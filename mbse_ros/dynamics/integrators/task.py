@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...errors import DivergenceError, MbseError, SettingError
+from ..formulations.semi_recursive import semi_recursive_partition
 from ..model import Model, State
+from ..partitioned import Partitioned
 
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]     # t, q (n,), qd (n,) -> u (k,)
 
@@ -51,7 +53,7 @@ class MotionTask:
 
     ``inputs`` gives u (k,), None means zero; ``independent`` names coordinates, None the model's own, 'auto' chooses
     and re-chooses them; ``scheme`` is the name for messages. ``compiled``: compiled steps even of a motion that is too
-    short to be worth the compiler.
+    short to be worth the compiler. ``semi_recursive``: equations of this form instead of matrix-R.
     """
 
     model: Model
@@ -62,6 +64,13 @@ class MotionTask:
     inputs: Inputs | None = None
     independent: Sequence[str] | str | None = None
     compiled: bool = False
+    semi_recursive: bool = False
+
+    def partition(self, independent: Sequence[int]) -> Partitioned:
+        """The equations of motion of the independent coordinates at these places of q."""
+        if self.semi_recursive:
+            return semi_recursive_partition(self.model, independent)
+        return self.model.partition(independent)
 
     def u(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Inputs at a state; raises SettingError for a wrong number, ArithmeticError where they are not finite."""

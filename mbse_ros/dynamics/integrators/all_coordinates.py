@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions in all coordinates at once, by the accelerations of any formulation, its own constraints or not.
+
+The state is ``[q, qd]``. A formulation with exact constraints keeps the accelerations on them, not the positions, which
+drift; so each step ends with a correction of least size, ``q - J^+ Phi`` and ``qd - J^+ dPhi/dt``. One that lets the
+constraints give way (``penalty``, a ``clearance``) keeps what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import MbseError, PositionProblemError, SettingError, check_choice
+from ..formulations.by_name import FORMULATIONS
+from ..formulations.decomposition import decompose
+from .fixed_step import ITERATIONS, STAGES, WEIGHTS
+from .task import MotionRecord, MotionTask, at_time
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+NOT_OPTIONS = 'terms', 'use_sparse', 'independent', 'redundant'     # arguments that are decided here
+EXACT_ROWS = 'kkt', 'kkt_sparse', 'matrix_r'    # which need rows that do not depend on each other
+CLOSED = 1e-12          # of the largest coordinate: violation that counts as none
+CLOSINGS = 20           # corrections of a position
+IMPLICIT = 1e-12        # of the largest velocity: change at which the trapezoidal rule has converged
+SWEEPS = 4 * ITERATIONS     # of the trapezoidal rule, which repeats itself here instead of Newton's method
+
+Rates = Callable[[float, np.ndarray], np.ndarray]
+
+
+class AllCoordinates:
+    """Accelerations of a task by a formulation with its ``options``; writes into a record."""
+
+    def __init__(self, task: MotionTask, record: MotionRecord, formulation: str, options: dict[str, object]) -> None:
+        check_choice('formulation', formulation, FORMULATIONS)
+        known = [name for name in signature(FORMULATIONS[formulation]).parameters if name not in NOT_OPTIONS]
+        if not set(options) <= set(known):
+            raise SettingError('options', sorted(options), f'options of {formulation}: {", ".join(known) or "none"}')
+        self.task, self.record, self.n = task, record, len(task.model.names)
+        self._solve = partial(FORMULATIONS[formulation], **options)
+        self._rows = list(task.model.active if formulation in EXACT_ROWS else range(len(task.model.rows)))
+        self._yields = formulation == 'penalty' or options.get('clearance') is not None
+
+    def accelerations(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Accelerations (n,), multipliers (m,) and inputs (k,) at a state (2n,). Raises what the formulation raises;
+        ArithmeticError for a state that is out of numbers."""
+        if not np.isfinite(y).all():
+            raise ArithmeticError('the state left the finite numbers')
+        q, qd, model = y[:self.n], y[self.n:], self.task.model
+        u, multipliers = self.task.u(t, q, qd), np.zeros(len(model.rows))
+        self.record.evaluations += 1
+        try:
+            found = self._solve(model.terms(q, qd, u, t).take(self._rows))
+        except ValueError as error:
+            raise SettingError('options', '', str(error)) from error
+        except MbseError as error:
+            raise at_time(error, t) from None
+        multipliers[self._rows] = found.multipliers
+        return found.qdd, multipliers, u
+
+    def rates(self, t: float, y: np.ndarray) -> np.ndarray:
+        """Derivative (2n,) of a state by time."""
+        return np.concatenate([y[self.n:], self.accelerations(t, y)[0]])
+
+    def closed(self, t: float, y: np.ndarray) -> np.ndarray:
+        """The state back on its constraints; as it is where these give way. Raises PositionProblemError."""
+        if self._yields:
+            return y
+        q, qd, model = y[:self.n].copy(), y[self.n:].copy(), self.task.model
+        least = CLOSED * max(1.0, float(np.abs(q).max()))
+        for _ in range(CLOSINGS):
+            terms = model.terms(q, qd, None, t)
+            violation = float(np.abs(terms.Phi).max(initial=0.0))
+            if violation <= least:
+                return np.concatenate([q, qd - decompose(terms.J).solve(terms.Phidot)])
+            q -= decompose(terms.J).solve(terms.Phi)
+        raise at_time(PositionProblemError(violation, CLOSINGS), t)
+
+    def write(self, step: int, y: np.ndarray) -> None:
+        """Keep a state in the record."""
+        record, t = self.record, self.task.times[step]
+        record.qdd[step], record.lam[step], record.u[step] = self.accelerations(t, y)
+        record.q[step], record.qd[step] = y[:self.n], y[self.n:]
+        record.last = step
+
+
+def euler(rates: Rates, t: float, y: np.ndarray, dt: float) -> np.ndarray:
+    """One step of forward Euler."""
+    return y + dt * rates(t, y)
+
+
+def runge_kutta(rates: Rates, t: float, y: np.ndarray, dt: float) -> np.ndarray:
+    """One step of the classical method of fourth order."""
+    found = [rates(t, y)]
+    for shares in STAGES:
+        found.append(rates(t + sum(shares) * dt, y + dt * sum(c * k for c, k in zip(shares, found))))
+    return y + dt * sum(w * k for w, k in zip(WEIGHTS, found))
+
+
+def trapezoidal(rates: Rates, t: float, y: np.ndarray, dt: float) -> np.ndarray:
+    """One step of the trapezoidal rule, repeated until it does not change. Raises ArithmeticError."""
+    before = rates(t, y)
+    after = y + dt * before
+    for _ in range(SWEEPS):
+        last, after = after, y + dt / 2 * (before + rates(t + dt, after))
+        if np.abs(after - last).max() <= IMPLICIT * max(1.0, float(np.abs(after).max())):
+            return after
+    raise ArithmeticError(f'the trapezoidal rule does not converge within {SWEEPS} repetitions: a shorter step')
+
+
+STEPS: dict[str, Callable[[Rates, float, np.ndarray, float], np.ndarray]] = {
+    'forward_euler': euler, 'rk4': runge_kutta, 'trapezoid': trapezoidal}
+ADAPTIVE = {'dop853': ('DOP853', 1e-12), 'radau': ('Radau', 1e-9)}      # names of SciPy, tolerances
+
+
+def all_coordinates(task: MotionTask, record: MotionRecord, formulation: str, **options: object) -> None:
+    """Fill the record by a formulation of ``FORMULATIONS`` and the task's scheme, one of ``STEPS`` or ``ADAPTIVE``.
+
+    Raises SettingError for another scheme and for wrong options, DivergenceError with the step, and what the
+    formulation raises, with the time in its text.
+    """
+    if task.scheme not in (*STEPS, *ADAPTIVE):
+        raise SettingError('scheme', task.scheme, f'{", ".join((*STEPS, *ADAPTIVE))} with the formulation '
+                           f'{formulation}, which is in all coordinates')
+    field, k = AllCoordinates(task, record, formulation, options), 0
+    y = np.concatenate([task.start.q, task.start.qd])
+    try:
+        field.write(0, y)
+        solver = _solver(task, field, y) if task.scheme in ADAPTIVE and len(task.times) > 1 else None
+        for k in range(1, len(task.times)):
+            t, dt = task.times[k - 1], task.times[k] - task.times[k - 1]
+            y = (_reached(solver, field, task.times[k]) if solver is not None
+                 else field.closed(task.times[k], STEPS[task.scheme](field.rates, t, y, dt)))
+            field.write(k, y)
+    except ArithmeticError as error:
+        raise task.diverged(k, str(error)) from error
+
+
+def _solver(task: MotionTask, field: AllCoordinates, y: np.ndarray) -> OdeSolver:
+    """SciPy's solver, whose longest step is dt where inputs could change in between."""
+    from scipy import integrate  # here: slow to import
+    method, tolerance = ADAPTIVE[task.scheme]
+    return getattr(integrate, method)(field.rates, task.times[0], y, task.times[-1], rtol=tolerance, atol=tolerance,
+                                      max_step=np.inf if task.inputs is None else task.dt)
+
+
+def _reached(solver: OdeSolver, field: AllCoordinates, t: float) -> np.ndarray:
+    """The state at a time, after as many steps as it takes, each put back on the constraints."""
+    while solver.t < t:
+        message = solver.step()
+        if solver.status == 'failed':
+            raise ArithmeticError(f'at {solver.t:.9g} s: {message}')
+        curve = solver.dense_output()
+        solver.kept = curve
+        solver.y = field.closed(solver.t, solver.y)
+        solver.f = field.rates(solver.t, solver.y)
+    return solver.y if solver.t == t else field.closed(t, solver.kept(t))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions by every formulation: against a reference by other equations and another integrator, at the order of the
+scheme; constraints that give way."""
+
+import numpy as np
+import pytest
+
+from mbse_ros.dynamics.formulations.by_name import FORMULATIONS
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.errors import SettingError
+
+LENGTH, STEP = 0.3, 0.015
+EXACT = [name for name in FORMULATIONS if name not in ('matrix_r', 'penalty')]
+OTHERS = ('five_bar', 'udwadia_kalaba'), ('excavator_arm', 'projection_inverse'), ('spatial_crane', 'kkt')
+
+
+@pytest.fixture(scope='module')
+def reference():
+    """Last coordinates of a mechanism, by matrix-R and DOP853."""
+    found = {}
+
+    def last(mechanism: str) -> tuple[object, np.ndarray]:
+        if mechanism not in found:
+            model = load_model(mechanism, 'relative', backend='vm')
+            found[mechanism] = model, simulate(model, LENGTH, LENGTH, 'dop853').q[-1]
+        return found[mechanism]
+    return last
+
+
+def order(model, q, scheme: str, formulation: str, **options) -> float:
+    """log2 of how much less the error is with half the step."""
+    errors = [np.abs(simulate(model, LENGTH, dt, scheme, formulation=formulation, **options).q[-1] - q).max()
+              for dt in (STEP, STEP / 2)]
+    return float(np.log2(errors[0] / errors[1]))
+
+
+@pytest.mark.parametrize('mechanism, formulation', [*(('four_bar', name) for name in EXACT), *OTHERS,
+                                                    ('five_bar', 'semi_recursive'), ('spatial_crane', 'semi_recursive')])
+def test_order_is_that_of_the_scheme(reference, mechanism, formulation):
+    model, q = reference(mechanism)
+    assert order(model, q, 'rk4', formulation) > 3.7
+    if mechanism != 'four_bar':
+        assert 1.8 < order(model, q, 'trapezoid', formulation) < 2.2
+        assert 0.7 < order(model, q, 'forward_euler', formulation) < 1.4
+
+
+@pytest.mark.parametrize('scheme', ['dop853', 'radau'])
+def test_steps_under_error_control(reference, scheme):
+    model, q = reference('four_bar')
+    motion = simulate(model, LENGTH, STEP, scheme, formulation='udwadia_kalaba')
+    assert np.abs(motion.q[-1] - q).max() < 1e-8 and motion.violation.max() < 1e-9
+    assert np.abs(motion.balance).max() < 1e-3 * np.ptp(motion.kinetic)       # whose work is summed by trapezoids
+
+
+def test_penalty_goes_to_the_exact_motion(reference):
+    """What is left is the give of the constraints, 1 / alpha."""
+    model, q = reference('four_bar')
+    away = [np.abs(simulate(model, LENGTH, STEP / 4, 'rk4', formulation='penalty', alpha=alpha).q[-1] - q).max()
+            for alpha in (1e4, 1e6)]
+    assert away[0] / away[1] == pytest.approx(100.0, rel=0.2)
+
+
+def test_clearance_gives_way_as_a_penalty_without_stabilisation(reference):
+    """J qdd - c = R lam with R = 1 / alpha, and the motion is off by as much as the constraints give."""
+    model, q = reference('four_bar')
+    rows = len(model.rows)
+    soft, stiff = (simulate(model, LENGTH, STEP, 'rk4', formulation='udwadia_kalaba_recursive',
+                            clearance=[1 / alpha] * rows) for alpha in (1e4, 1e6))
+    penalty = simulate(model, LENGTH, STEP, 'rk4', formulation='penalty', alpha=1e4, omega=0.0)
+    np.testing.assert_allclose(soft.q, penalty.q, atol=1e-9)
+    np.testing.assert_allclose(soft.multipliers, penalty.multipliers, atol=1e-6 * np.abs(penalty.multipliers).max())
+    assert soft.violation.max() / stiff.violation.max() == pytest.approx(100.0, rel=0.2)
+    assert np.abs(soft.q[-1] - q).max() > 10 * np.abs(stiff.q[-1] - q).max()
+
+
+def test_multipliers_are_those_of_independent_coordinates(reference):
+    model, _ = reference('five_bar')
+    ours, own = (simulate(model, 8 * STEP, STEP / 4, 'rk4', formulation=name) for name in ('kkt', 'matrix_r'))
+    np.testing.assert_allclose(ours.multipliers, own.multipliers, atol=1e-5 * np.abs(own.multipliers).max())
+
+
+@pytest.mark.parametrize('scheme, formulation, options, named', [
+    ('rk4', 'lagrange', {}, 'formulation: .*semi_recursive, kkt'), ('exponential', 'penalty', {}, 'scheme: .*rk4'),
+    ('ali3p', 'semi_recursive', {}, 'formulation: .*ali3p'), ('rk4', 'penalty', {'beta': 1.0}, 'options: .*alpha'),
+    ('rk4', 'kkt', {'independent': ['theta']}, 'independent: .*all coordinates'),
+    ('rk4', 'penalty', {'alpha': -1.0}, 'options: .*alpha'), ('rk4', 'kkt', {'redundant': True}, 'options: .*none')])
+def test_what_does_not_go_together_is_named(scheme, formulation, options, named):
+    with pytest.raises(SettingError, match=named):
+        simulate(load_model('four_bar', backend='vm'), 0.1, 0.01, scheme, formulation=formulation, **options)
+
+
+def test_semi_recursive_asks_for_relative_coordinates():
+    with pytest.raises(SettingError, match='relative'):
+        simulate(load_model('four_bar', 'natural', backend='vm'), 0.1, 0.01, 'rk4', formulation='semi_recursive')
+
+
+def test_a_wrong_number_of_inputs_is_refused():
+    with pytest.raises(SettingError, match='inputs'):
+        simulate(load_model('four_bar', backend='vm'), 0.1, 0.01, 'rk4', formulation='kkt',
+                 inputs=lambda t, q, qd: np.zeros(7))
