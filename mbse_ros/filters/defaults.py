@@ -26,9 +26,10 @@ _WHITE = (0.0916298, 0.549779)
 # Density of the random walk of the acceleration's error, rad2/s5.
 _WALK = (2.29074e-3 / STEP, 0.109956 / STEP)
 _ADAPTED = (0.0916298 / STEP, 0.549779 / STEP)      # where AerrorEKF_FE starts
-# Variance per step of what drives the coloured error, rad2/s4: that of errorEKF_FE, as in the paper's four-bar. The
-# toolbox has 1/1000 of it, and 1/150 and 1/500 in the five-bar: with an encoder the filter is then too sure of itself.
-_COLORED = (2.3428e-3, 0.109956)
+# Variance per step of what drives the coloured error, rad2/s4: a tenth of that of errorEKF_FE, with which it does in
+# both cases of the paper's Fig. 5 what this shows. The paper prints that of errorEKF_FE, with which W stays 0; the
+# toolbox has 1/1000 of it, and 1/150 and 1/500 in the five-bar: the filter is then too sure of itself.
+_COLORED = (2.3428e-4, 0.0109956)
 
 _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     **{name: {'acceleration': _WHITE} for name in (
