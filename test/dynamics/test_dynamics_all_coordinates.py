@@ -35,8 +35,9 @@ def order(model, q, scheme: str, formulation: str, **options) -> float:
     return float(np.log2(errors[0] / errors[1]))
 
 
-@pytest.mark.parametrize('mechanism, formulation', [*(('four_bar', name) for name in EXACT), *OTHERS,
-                                                    ('five_bar', 'semi_recursive'), ('spatial_crane', 'semi_recursive')])
+@pytest.mark.parametrize('mechanism, formulation', [
+    *(('four_bar', name) for name in EXACT), *OTHERS, ('five_bar', 'semi_recursive'),
+    ('spatial_crane', 'semi_recursive')])
 def test_order_is_that_of_the_scheme(reference, mechanism, formulation):
     model, q = reference(mechanism)
     assert order(model, q, 'rk4', formulation) > 3.7

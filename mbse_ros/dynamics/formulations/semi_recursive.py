@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 from ..forces.wrenches import applied_wrenches, gravity_wrench
 
+NEEDED = 'a system in relative coordinates, for the semi-recursive form'
 _COORDINATES = {'fixed': 0, 'revolute': 1, 'prismatic': 1, 'slot': 2, 'cylindrical': 2, 'universal': 2, 'spherical': 4}
 
 
@@ -103,7 +104,7 @@ def tree(system: MechanismSystem) -> list[TreeBody]:
         reached.append(name)
         place += len(steps[-1].places)
     if not set(system.names[place:]) <= set(system.description.coordinates):
-        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates, for the semi-recursive form')
+        raise SettingError('coordinates', list(system.names), NEEDED)
     return steps
 
 
@@ -117,7 +118,7 @@ def _check(system: MechanismSystem, place: int, count: int, owner: str) -> None:
     """The symbols of the coordinates carry the name of the joint or free body, whatever they are called now."""
     owners = {system.q[k].name().partition('.')[0] for k in range(place, min(place + count, system.n))}
     if owners - {owner} or place + count > system.n:
-        raise SettingError('coordinates', list(system.names), 'a system in relative coordinates, for the semi-recursive form')
+        raise SettingError('coordinates', list(system.names), NEEDED)
 
 
 def _outwards(system: MechanismSystem, steps: list[TreeBody]) -> tuple[dict[str, Twist], dict[str, Twist]]:
