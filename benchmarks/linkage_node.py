@@ -23,7 +23,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes.base.run import _Executor as Executor
+from mbse_ros.nodes.base.middleware import _Executor as Executor
 from mbse_ros.nodes.graphs.graph import Graph
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.graphs.run_graph import RunningGraph, cpu_seconds

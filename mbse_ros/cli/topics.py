@@ -76,7 +76,7 @@ def _recorded(path: Path) -> Survey:
 
 def _live(seconds: float) -> Survey:
     try:
-        from ..nodes.checks.surveying import survey_graph
+        from ..nodes.checks.listening import survey_graph
     except ImportError as error:
         raise MbseError(f'without ROS 2 (rclpy) topics are those of a bag: mbse topics BAG ({error})') from None
     survey = survey_graph(seconds)

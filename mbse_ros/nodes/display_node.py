@@ -22,20 +22,19 @@ from ..errors import MbseError, shown
 from ..machine import Machine
 from ..machine.hanging import down
 from ..msg import HydraulicState
-from ..scale.orders import ATTACH
+from ..scale.live import text_of
+from ..scale.orders import ATTACH, BUTTONS, TARE, DisplayOrder
 from ..scale.record import LOAD
 from ..scale.scale_file import ScaleFile, scale_of
 from ..scale.whereabouts import radius_origin
 from ..srv import ScaleOrder
 from ..streams.records import StateEstimate
 from .base.lifecycle import ManagedNode
+from .base.middleware import LASTING, LATEST, OUTPUT
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
-from .base.qos import LASTING, LATEST, OUTPUT
 from .base.record_node import state_of
-from .display.display_orders import BUTTONS, TARE, DisplayOrder
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
-from .inputs.measured_pose import MeasuredPosition
-from .messages.scale_text import text_of
+from .messages.outline import MeasuredPosition
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers

@@ -27,11 +27,10 @@ from ..sources.map import ARRIVAL
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.records import Segment
 from .base.diagnostics import ERROR, OK, WARN, Strangers, diagnostic_array
+from .base.foreign_inputs import ForeignInputs, node_sources
 from .base.lifecycle import ManagedNode
+from .base.middleware import Waiting, deep_input
 from .base.node_settings import SensorNodeSettings
-from .base.qos import deep_input
-from .inputs.foreign_inputs import ForeignInputs, node_sources
-from .inputs.waiting import Waiting
 from .messages.wire import message_class, unpacked
 
 NUMBER = re.compile(r'\d+')

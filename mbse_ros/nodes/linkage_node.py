@@ -23,10 +23,10 @@ from ..streams.linkage import LinkageStage
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
 from ..streams.start import encoded, moved_to
 from .base.mechanism_node import MechanismNode, sooner
+from .base.middleware import deep_input
 from .base.node_settings import LinkageNodeSettings
-from .base.qos import deep_input
-from .messages.bounding_box import LETTER, LINE, Outline, mechanism_box, or_by_size
 from .messages.markers import ESTIMATED, GREEN, GREY, MEASURED, ORANGE, TRANSLUCENT, Canvas, Colour
+from .messages.outline import LETTER, LINE, Outline, mechanism_box, or_by_size
 from .messages.wire import packed_joints
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period

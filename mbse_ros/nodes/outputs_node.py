@@ -22,13 +22,22 @@ from ..msg import PayloadEstimate as PayloadMessage
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from .base.diagnostics import status_text
 from .base.lifecycle import ManagedNode
+from .base.middleware import OUTPUT, TF
 from .base.node_settings import OutputsNodeSettings, OutputsSettings
-from .base.qos import OUTPUT, TF
 from .base.record_node import state_of
-from .inputs.timing import Pace, Pairs
-from .messages.geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
+from .base.timing import Pace, Pairs
 from .messages.load_effects import LoadEffects, Pose
-from .messages.wire import check_sender, message_class, stamp_of, unpacked
+from .messages.wire import (
+    TF_MESSAGE,
+    check_sender,
+    message_class,
+    packed_number,
+    packed_pose,
+    packed_transforms,
+    packed_weight,
+    stamp_of,
+    unpacked,
+)
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,

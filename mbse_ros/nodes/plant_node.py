@@ -14,8 +14,8 @@ from ..bags.topics import TRUTH, TopicMap
 from ..errors import shown
 from ..machine import Machine
 from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_by_name, plant_of
+from .base.middleware import OUTPUT
 from .base.node_settings import PlantSettings
-from .base.qos import OUTPUT
 from .base.real_time_plant import RealTimePlant
 
 DAY = 86_400.0      # s

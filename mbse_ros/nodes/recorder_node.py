@@ -20,13 +20,12 @@ from ..errors import DiskError, MbseError, SampleError, SettingError
 from ..machine import load_machine
 from ..sources.machine import left_over
 from .base.diagnostics import ERROR, OK, WARN, ProcessStatus
+from .base.foreign_inputs import node_sources
+from .base.middleware import OUTPUT, Waiting, deep_input, drained
 from .base.node_settings import RecorderSettings
 from .base.parameters import declare_entry
-from .base.qos import OUTPUT, deep_input
 from .base.run import Runnable
 from .graphs.machine_graph import machine_topics, sensor_topics
-from .inputs.foreign_inputs import node_sources
-from .inputs.waiting import Waiting, drained
 from .messages.wire import message_class, stamp_of
 
 LOOK = 0.2          # s between two looks at the graph while a topic of the map is missing

@@ -17,9 +17,9 @@ from ..bags.messages import LAST_NS
 from ..bags.play import Playback
 from ..errors import MbseError, SettingError, shown
 from .base.diagnostics import SHARED, ProcessStatus
+from .base.middleware import OUTPUT
 from .base.node_settings import ReplaySettings, ReplayTuning
 from .base.parameters import declare_entry, on_change
-from .base.qos import OUTPUT
 from .base.run import Runnable, one_line
 from .messages.wire import message_class, to_time
 

@@ -20,7 +20,7 @@ from ..bags.messages import payload_record, state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..errors import MbseError
 from ..machine import Machine
-from ..scale.live import Live
+from ..scale.live import Live, live_values, record_values, text_of, totals_values
 from ..scale.orders import Order, carry_out
 from ..scale.reading import KNOWN
 from ..scale.record import LOAD, MISSED, Record, missed_line
@@ -30,13 +30,11 @@ from ..scale.store import RecordStore
 from ..scale.table import total_text
 from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from .base.lifecycle import ManagedNode
+from .base.middleware import LASTING, OUTPUT
 from .base.node_settings import ScaleNodeSettings, ScaleTuning
-from .base.qos import LASTING, OUTPUT
 from .base.record_node import check_names
-from .inputs.timing import Pace, Pairs
-from .messages.geometry import packed_number
-from .messages.scale_text import live_values, record_values, text_of, totals_values
-from .messages.wire import check_sender, unpacked
+from .base.timing import Pace, Pairs
+from .messages.wire import check_sender, packed_number, unpacked
 
 STATES = 0          # streams whose records belong together by their stamps
 MASSES = 1

@@ -15,12 +15,11 @@ from ..errors import MbseError
 from ..machine import Machine
 from ..streams.records import ObserverStatus, PayloadEstimate
 from .base.lifecycle import ManagedNode
+from .base.middleware import LATEST, OUTPUT
 from .base.node_settings import ManagedSettings, VisualizationSettings
-from .base.qos import LATEST, OUTPUT
 from .base.record_node import state_of
-from .inputs.measured_pose import MeasuredPosition
-from .messages.bounding_box import LETTER, LINE, machine_box, or_by_size
 from .messages.markers import ESTIMATED, GREY, MEASURED, OLD_NS, Canvas, payload_markers
+from .messages.outline import LETTER, LINE, MeasuredPosition, machine_box, or_by_size
 from .messages.wire import check_sender, stamp_of, unpacked
 
 

@@ -26,8 +26,8 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, MbseError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes import recorder_node, replay_node
+from mbse_ros.nodes.base.middleware import sensor_input
 from mbse_ros.nodes.base.node_settings import RecorderSettings
-from mbse_ros.nodes.base.qos import sensor_input
 from mbse_ros.nodes.graphs.machine_graph import machine_topics
 from mbse_ros.nodes.messages.wire import header, stamp_of, to_ns
 from mbse_ros.nodes.recorder_node import wanted_topics

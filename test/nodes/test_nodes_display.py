@@ -29,11 +29,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from mbse_ros.msg import HydraulicState
 from mbse_ros.nodes import display_node
 from mbse_ros.nodes.base.diagnostics import Warnings
-from mbse_ros.nodes.base.qos import LASTING
+from mbse_ros.nodes.base.middleware import LASTING
 from mbse_ros.nodes.display.display_server import CONNECTIONS
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
-from mbse_ros.nodes.messages.scale_text import record_values, text_of, totals_values
+from mbse_ros.scale.live import record_values, text_of, totals_values
 from studies.shifts import Bucket, Shift
 
 LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,

@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.nodes.display import display_connections as _display_connections
 from mbse_ros.nodes.display import display_server as _display_server
-from mbse_ros.nodes.display.display_orders import read_order
 from mbse_ros.nodes.display.display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
+from mbse_ros.scale.orders import read_order
 
 TOKEN = 'a-token-of-many-letters'
 

@@ -14,7 +14,7 @@ from test_nodes_sources import MAP, _ros, drive, peer  # noqa: F401
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
 from mbse_ros.doctor.mapped import map_checks
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.checks.surveying import MapListener
+from mbse_ros.nodes.checks.listening import MapListener
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
 

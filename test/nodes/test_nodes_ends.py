@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from visualization_msgs.msg import Marker
 
 from mbse_ros.filters.hydraulic_state import state_names
-from mbse_ros.nodes.inputs.timing import Silence
+from mbse_ros.nodes.base.timing import Silence
 from mbse_ros.nodes.messages.markers import TEXT, Canvas, payload_text
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.plant_node import PlantNode

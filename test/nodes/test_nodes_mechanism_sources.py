@@ -16,7 +16,7 @@ from sensor_msgs.msg import Imu, JointState
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
-from mbse_ros.nodes.base.run import _Executor
+from mbse_ros.nodes.base.middleware import _Executor
 from mbse_ros.nodes.graphs.graph import parse_arguments
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.linkage_node import LinkageNode

@@ -24,9 +24,8 @@ from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine.frames import LOAD, MachineFrames, Transform
 from mbse_ros.nodes import outputs_node
 from mbse_ros.nodes.base.node_settings import OutputsNodeSettings
-from mbse_ros.nodes.inputs.timing import Pairs
-from mbse_ros.nodes.messages.geometry import TF_MESSAGE
-from mbse_ros.nodes.messages.wire import packed_record, to_ns, unpacked
+from mbse_ros.nodes.base.timing import Pairs
+from mbse_ros.nodes.messages.wire import TF_MESSAGE, packed_record, to_ns, unpacked
 from mbse_ros.nodes.observer_node import JointStates
 from mbse_ros.nodes.outputs_node import FrameNames, OutputsNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus

@@ -59,7 +59,7 @@ def test_no_process_outlives_a_graph_that_is_killed():
 
 
 def test_it_is_not_even_started_once_its_parent_is_dead(tmp_path):
-    words = [sys.executable, '-I', '-S', str(room.PARENT_DEATH), str(os.getpid()), '9']
+    words = [sys.executable, '-I', '-S', str(room.CHILD), str(os.getpid()), '9']
     done = tmp_path / 'done'
     assert subprocess.run([*words, 'touch', str(done)]).returncode == 0 and done.exists()
     done.unlink()

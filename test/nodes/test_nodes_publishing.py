@@ -24,9 +24,9 @@ from std_msgs.msg import Empty, UInt32
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.msg import SensorSegment
-from mbse_ros.nodes.base import qos as _publishing
+from mbse_ros.nodes.base import middleware as _publishing
 from mbse_ros.nodes.base import run as _run
-from mbse_ros.nodes.base.qos import farewell, persistent
+from mbse_ros.nodes.base.middleware import farewell, persistent
 from mbse_ros.nodes.graphs.run_graph import PROFILE_VARIABLES
 from mbse_ros.nodes.recorder_node import RecorderNode
 

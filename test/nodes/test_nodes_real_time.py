@@ -15,12 +15,12 @@ from mbse_ros.doctor import computer
 from mbse_ros.errors import SettingError
 from mbse_ros.nodes.base.diagnostics import Latency
 from mbse_ros.nodes.base.node_settings import LifecycleSettings, ManagedSettings, ReplaySettings
-from mbse_ros.nodes.base.real_time import RealTime, processors
+from mbse_ros.nodes.base.run import RealTime, processors
 
 OWN = sorted(os.sched_getaffinity(0))
 BEGUN = '''
 import os, threading
-from mbse_ros.nodes.base.real_time import RealTime
+from mbse_ros.nodes.base.run import RealTime
 from mbse_ros.nodes.base.node_settings import LifecycleSettings
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
@@ -45,7 +45,7 @@ def begun(**values: object) -> tuple[list[str], list[str], int]:
 def test_processors_are_those_of_all_threads():
     (words, refused), threads, _ = begun(cpu_affinity=str(OWN[-1]))
     assert words.strip() == f'processors {OWN[-1]}' and not refused.strip()
-    assert threads == [f'[{OWN[-1]}] {os.SCHED_OTHER} 0'] * 2
+    assert len(threads) >= 2 and set(threads) == {f'[{OWN[-1]}] {os.SCHED_OTHER} 0'}
 
 
 def test_priority_and_locked_memory_are_had_or_refused_with_the_way_out():

@@ -22,7 +22,7 @@ from mbse_ros.bags.channel_samples import SensorFields, topic_readers
 from mbse_ros.bags.messages import segment_record
 from mbse_ros.bags.topics import SEGMENT, TopicMap
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.base.run import _Executor
+from mbse_ros.nodes.base.middleware import _Executor
 from mbse_ros.nodes.graphs.machine_graph import sensor_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode

@@ -29,12 +29,11 @@ from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import typestore
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.base.run import _Executor
-from mbse_ros.nodes.checks.surveying import Surveyor
+from mbse_ros.nodes.base.foreign_inputs import ClockTime, node_sources
+from mbse_ros.nodes.base.middleware import Waiting, _Executor
+from mbse_ros.nodes.checks.listening import Surveyor
 from mbse_ros.nodes.graphs.graph import parse_arguments
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
-from mbse_ros.nodes.inputs.foreign_inputs import ClockTime, node_sources
-from mbse_ros.nodes.inputs.waiting import Waiting
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.messages.wire import class_fields, message_type, to_ns
 from mbse_ros.nodes.recorder_node import RecorderNode

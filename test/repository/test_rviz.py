@@ -19,7 +19,7 @@ from mbse_ros.nodes.graphs.linkage_graph import (
     start_box,
 )
 from mbse_ros.nodes.graphs.machine_graph import MARKERS_FRAME, TOPICS, MachineArguments, machine_graph
-from mbse_ros.nodes.messages.bounding_box import Box, machine_box
+from mbse_ros.nodes.messages.outline import Box, machine_box
 
 CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('machine', 'linkage')}
 GRAPHS = {'machine': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),

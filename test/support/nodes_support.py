@@ -24,8 +24,8 @@ from sensor_msgs.msg import FluidPressure, JointState
 
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.description.model import fingerprint
-from mbse_ros.nodes.base.qos import OUTPUT, attempt, persistent
-from mbse_ros.nodes.base.run import _Executor as Executor
+from mbse_ros.nodes.base.middleware import OUTPUT, attempt, persistent
+from mbse_ros.nodes.base.middleware import _Executor as Executor
 from mbse_ros.nodes.messages.wire import header, packed_record
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 

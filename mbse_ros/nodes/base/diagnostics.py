@@ -25,7 +25,7 @@ from rclpy.publisher import Publisher
 from ...errors import shown
 from ...streams.records import LinkageEstimate, ObserverStatus, PayloadEstimate, StateEstimate
 from ..messages.wire import header
-from .qos import OUTPUT
+from .middleware import OUTPUT
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS: dict[IntEnum, bytes] = {ObserverStatus.OK: OK, ObserverStatus.STARTING: OK, ObserverStatus.COASTING: WARN,

@@ -24,11 +24,10 @@ from ...description.model import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine
-from ..inputs.waiting import drained
 from ..messages.wire import packed_record
 from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus, Warnings
+from .middleware import OUTPUT, drained
 from .parameters import declare_entry, on_change
-from .qos import OUTPUT
 from .run import BAD_START, STOP, Runnable
 
 M = TypeVar('M', Machine, Model)     # what a node is for

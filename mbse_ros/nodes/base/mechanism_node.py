@@ -22,13 +22,12 @@ from ...sources.topic_samples import OwnTopicSamples
 from ...streams.lagged import LaggedStage
 from ...streams.linkage import LinkageStage
 from ...streams.records import LinkageEstimate
-from ..inputs.foreign_inputs import ForeignInputs, node_sources
-from ..inputs.waiting import Waiting
 from ..messages.wire import message_class, packed_estimate
 from .diagnostics import LEVELS, Diagnostics, clock_ns, log_status
+from .foreign_inputs import ForeignInputs, node_sources
 from .lifecycle import ManagedNode
+from .middleware import Waiting, deep_input
 from .node_settings import MechanismSensorSettings
-from .qos import deep_input
 
 PATIENCE = 5        # instants that a status must last to be reported
 SILENCE = 3.0       # s after which a topic of a map that is not there is reported

@@ -19,8 +19,8 @@ from ...streams.stages import ObserverStage, PayloadStage
 from ..messages.wire import check_sender, message_class, unpacked
 from .diagnostics import LEVELS, Diagnostics, Warnings, clock_ns, log_status
 from .lifecycle import ManagedNode
+from .middleware import OUTPUT
 from .node_settings import StageNodeSettings
-from .qos import OUTPUT
 
 LEAP = 10.0     # s ahead that are a hole in the stream; a longer one is a jump of the clock, or a wrong stamp
 BACK = 1.0      # s back that are messages out of order

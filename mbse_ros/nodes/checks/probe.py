@@ -10,22 +10,18 @@ import json
 import os
 import sys
 import time
+from contextlib import closing
 
 import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from ...bags.messages import typestore
 from ...errors import MbseError
 from ...resources import share_directory
-from ..base.qos import OUTPUT
-from ..base.run import _Executor
+from ..base.middleware import OUTPUT, Participant
 from ..messages.wire import message_class
 
 LIMIT = 5.0         # s
-TURN = 0.02         # s
 EMPTY = 'structure_needs_at_least_one_member'
 
 
@@ -59,35 +55,18 @@ def loopback(limit: float = LIMIT) -> float | None:
 
     Two participants: inside one the middleware would hand it over without the network.
     """
-    start = time.monotonic()
-    contexts, heard = [Context(), Context()], []
-    executor = None
-    try:
-        for context in contexts:
-            rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-        name = f'mbse_doctor_{os.getpid()}'
-        nodes = [Node(f'{name}_{side}', context=context, enable_rosout=False, start_parameter_services=False)
-                 for side, context in zip(('sender', 'reader'), contexts)]
-        sender = nodes[0].create_publisher(String, f'{name}/loopback', OUTPUT)
-        nodes[1].create_subscription(String, f'{name}/loopback', lambda message: heard.append(message.data), OUTPUT)
-        executor = _Executor(context=contexts[1])
-        executor.add_node(nodes[1])
+    start, name = time.monotonic(), f'mbse_doctor_{os.getpid()}'
+    heard: list[str] = []
+    with closing(Participant(f'{name}_sender')) as sender, closing(Participant(f'{name}_reader')) as reader:
+        publisher = sender.create_publisher(String, f'{name}/loopback', OUTPUT)
+        reader.create_subscription(String, f'{name}/loopback', lambda message: heard.append(message.data), OUTPUT)
         sent = False
         while name not in heard and time.monotonic() - start < limit:
-            if not sent and sender.get_subscription_count():
-                sender.publish(String(data=name))
+            if not sent and publisher.get_subscription_count():
+                publisher.publish(String(data=name))
                 sent = True
-            executor.spin_once(timeout_sec=TURN)
-        seconds = time.monotonic() - start if name in heard else None
-        executor.remove_node(nodes[1])
-        for node in nodes:
-            node.destroy_node()
-        return seconds
-    finally:
-        if executor is not None:
-            executor.shutdown()
-        for context in contexts:
-            context.try_shutdown()
+            reader.step()
+        return time.monotonic() - start if name in heard else None
 
 
 if __name__ == '__main__':

@@ -142,7 +142,7 @@ def loopback_check(probed: Mapping[str, Any], said: str) -> Check:
 def source_checks(machine: Machine, sources: SourceMap, namespace: str | None, seconds: float) -> list[Check]:
     """What a map finds in the graph, a line for each of its channels, and the rest of the machine's graph; rclpy must
     have passed `ros_checks`."""
-    from .surveying import listen_to_map
+    from .listening import listen_to_map
     try:
         found = map_checks(listen_to_map(sources, namespace, seconds), sources, machine)
     except MbseError as error:

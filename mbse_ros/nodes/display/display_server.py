@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import MbseError, SettingError
 from ...resources import regular
-from .display_orders import DisplayOrder, read_order
+from ...scale.orders import DisplayOrder, read_order
 
 PAGE = Path(__file__).with_name('page')
 FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'),

@@ -25,7 +25,7 @@ from ...errors import SettingError
 from ...resources import share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
-from ..messages.bounding_box import Box
+from ..messages.outline import Box
 from .catalogue import NODES
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}

@@ -22,7 +22,7 @@ from ...sources.machine import for_mechanism
 from ...sources.map import NO_MAP, load_sources
 from ...streams.lagged import FILTER
 from ..base.node_settings import LinkageNodeSettings, MechanismSettings, SmootherNodeSettings, SourcesSettings
-from ..messages.bounding_box import Box, Outline, mechanism_box
+from ..messages.outline import Box, Outline, mechanism_box
 from .graph import DIAGNOSTICS, SIMULATED, Graph, GraphArguments
 
 LINKAGE_TOPICS = {

@@ -19,7 +19,7 @@ from ...simulation.crane import cycle_by_name, plant_machine
 from ...sources.machine import for_machine
 from ...sources.map import NO_MAP, load_sources
 from ..base.node_settings import DisplayNodeSettings, ManagedSettings, PlantSettings, ScaleNodeSettings, SourcesSettings
-from ..messages.bounding_box import machine_box
+from ..messages.outline import machine_box
 from .graph import COMPOSED, DIAGNOSTICS, SIMULATED, Graph, GraphArguments, Process
 
 STRING = 'std_msgs/msg/String'

@@ -20,7 +20,6 @@ from typing import Any
 from ...errors import MbseError
 from ...resources import share_directory
 from .graph import Graph, Process
-from .warm_standby import node_line
 
 # Fast DDS 3 has another name for an element of the profile, and loads nothing of a file with the old one.
 FAST_DDS_2_PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds_quick_discovery.xml'
@@ -37,8 +36,7 @@ DRAIN = 1.0             # s that the others get for the last messages after the 
 LEAVE = 60.0            # s that each of them gets by ours, where one after the other does what it still has to do
 # The second signal stops what a node still does with what has come. SIGINT: a traceback while Python still imports.
 ESCALATION = ((signal.SIGTERM, 4.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 5.0))
-PARENT_DEATH = Path(__file__).with_name('parent_death.py')
-STANDBY = 'mbse_ros.nodes.graphs.warm_standby'
+CHILD, STANDBY = Path(__file__).with_name('child.py'), 'mbse_ros.nodes.graphs.child'
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
 
 
@@ -104,7 +102,7 @@ def with_parent(process: Process) -> list[str]:
     be in a function that no signal reaches.
     """
     number = death_signal(process)
-    return [sys.executable, '-I', '-S', str(PARENT_DEATH), str(os.getpid()), str(number)] if number else []
+    return [sys.executable, '-I', '-S', str(CHILD), str(os.getpid()), str(number)] if number else []
 
 
 def death_signal(process: Process) -> int:
@@ -229,7 +227,7 @@ class RunningGraph:
         self._standby, self._standby_due = None, time.monotonic() + NEXT_STANDBY
         _, _, module, *arguments = self._commands[name]
         try:
-            standby.stdin.write(node_line(module, arguments, death_signal(process)))
+            standby.stdin.write(json.dumps([module, arguments, death_signal(process)]) + '\n')
             standby.stdin.close()
         except OSError:     # somebody has just killed it
             standby.wait()

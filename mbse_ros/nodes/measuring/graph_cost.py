@@ -30,7 +30,7 @@ from ..graphs.machine_graph import MachineArguments, machine_graph, sensor_topic
 from ..graphs.run_graph import RunningGraph, check_ros, cpu_seconds, dds_profile
 
 if TYPE_CHECKING:
-    from .arrivals import Arrivals
+    from .publisher import Arrivals
 
 SPACE = 'mbse_benchmark'
 WARM_UP = 2.0           # s that do not count: the first functions called, the first state
@@ -124,7 +124,7 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
     check_ros(Graph(tuple(processes)))
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.update(dds_profile(os.environ))
-    from .arrivals import Arrivals  # here, because it needs ROS
+    from .publisher import Arrivals  # here, because it needs ROS
     with TemporaryDirectory() as folder:
         file = Path(folder) / 'sets.npz'
         np.savez(file, **sets)      # type: ignore[arg-type]  # no set is called allow_pickle

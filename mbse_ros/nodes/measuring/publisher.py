@@ -7,6 +7,8 @@ FILE (.npz) has for each topic and type, as `topic type`, an array of bytes (set
 header). READY are topics that must have a publisher and a subscriber before the first set goes out. What it says are
 lines of JSON: ``begin_ns``, the stamp of the first set; at the end, of the sets after WARM_UP of them, how many were
 ``due``, how many were ``sent`` by the instant at which the next one would have been due, and how ``late_ms`` they were.
+
+``Arrivals`` hears, elsewhere, when the messages of a topic come, by their stamps.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ import numpy as np
 import rclpy
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
-from ..base.qos import OUTPUT, farewell
-from ..messages.wire import SECOND, message_class
+from ..base.middleware import OUTPUT, Participant, farewell
+from ..messages.wire import SECOND, message_class, stamp_of
 
 LOOK = 0.02         # s between two looks at the readers
 SETTLE = 0.5        # s after they are there: the other side learns of the match a moment later
@@ -82,6 +85,18 @@ def published(sets: Sequence[_Set], rate: float, warm_up: int) -> dict[str, floa
     behind = np.array([wait for wait, _ in measured] or [0]) * 1e-6
     return {'due': len(sets) - warm_up, 'sent': sum(in_time for _, in_time in measured),
             'late_ms': float(np.percentile(behind, 99))}
+
+
+class Arrivals(Participant):
+    """Hears a topic of a namespace, reliably: ``found`` has the instant of each arrival, ns, by the stamp, ns."""
+
+    def __init__(self, topic: str, kind: str, namespace: str) -> None:
+        super().__init__('arrivals', namespace)
+        self.found: dict[int, int] = {}
+        self.create_subscription(message_class(kind), topic, self._on_message, QoSProfile(depth=5000), raw=True)
+
+    def _on_message(self, cdr: bytes) -> None:
+        self.found.setdefault(stamp_of(cdr), time.time_ns())
 
 
 if __name__ == '__main__':

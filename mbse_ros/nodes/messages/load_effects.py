@@ -20,10 +20,9 @@ from ...machine.feed_forward import FeedForward
 from ...machine.tip_over import TipOver, TipOverMargin
 from ...streams.records import PayloadEstimate
 from ..base.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Values
+from ..base.middleware import OUTPUT
 from ..base.node_settings import OutputsSettings
-from ..base.qos import OUTPUT
-from .geometry import packed_number, packed_point
-from .wire import packed_joints
+from .wire import packed_joints, packed_number, packed_point
 
 
 class Pose(NamedTuple):

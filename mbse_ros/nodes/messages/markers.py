@@ -16,7 +16,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ...streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from ..base.diagnostics import status_text
-from ..inputs.timing import Pace, Silence
+from ..base.timing import Pace, Silence
 from .wire import header
 
 Colour = tuple[float, float, float]

@@ -4,7 +4,8 @@
 Records, samples and estimates are serialized by the typestore of ``bags``: online and in a bag they are the same bytes,
 and arrays cost less than by rclpy's conversion. Publishers take such bytes as they take messages.
 
-With them the fields of installed message types, as ``sources.fields`` asks for them.
+With them transforms, poses, points, wrenches and numbers of a machine as messages of geometry_msgs, tf2_msgs and
+std_msgs; and the fields of installed message types, as ``sources.fields`` asks for them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ...bags.messages import typestore
 from ...bags.sensor_topics import FLOAT64
 from ...bags.topics import JOINT_STATE
 from ...errors import MbseError, SampleError, shown
+from ...machine.frames import LoadPose, Transform
 from ...sources.fields import FieldType
 from ...streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
@@ -38,6 +40,9 @@ SECOND = messages.SECOND
 SHORTEST = 12       # bytes of a message that begins with a stamp
 LONGEST = 80        # characters of a name that a message gives
 _TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
+POSE, WRENCH = 'geometry_msgs/msg/PoseWithCovarianceStamped', 'geometry_msgs/msg/WrenchStamped'
+POINT = 'geometry_msgs/msg/PointStamped'
+TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 
 
 def message_type(msgtype: str) -> type[Any]:
@@ -158,3 +163,49 @@ def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
 def serialized(kind: str, message: Any) -> bytes:
     """Bytes of a message of the typestore."""
     return bytes(typestore().serialize_cdr(message, kind))
+
+
+def packed_transforms(stamp_ns: int, transforms: Iterable[Transform]) -> bytes:
+    """Serialized TFMessage of transforms between frames of these names."""
+    found = [_make('TransformStamped', messages.header(stamp_ns, parent), child, _make(
+        'Transform', _make('Vector3', *place.tolist()), _quaternion(turn)))
+        for parent, child, place, turn in transforms]
+    return serialized(TF_MESSAGE, typestore().types[TF_MESSAGE](found))
+
+
+def packed_pose(stamp_ns: int, frame: str, load: LoadPose, covariance: np.ndarray) -> bytes:
+    """Serialized PoseWithCovarianceStamped of a load in the machine's frame, at a covariance (g + s, g + s) of what its
+    ``jacobian`` is by."""
+    from transforms3d.quaternions import mat2quat  # here: slow to import
+    spread = load.jacobian @ covariance @ load.jacobian.T
+    pose = _make('Pose', _make('Point', *load.place.tolist()), _quaternion(mat2quat(load.rotation)))
+    return serialized(POSE, _make('PoseWithCovarianceStamped', messages.header(stamp_ns, frame), _make(
+        'PoseWithCovariance', pose, ((spread + spread.T) / 2).ravel())))
+
+
+def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> bytes:
+    """Serialized WrenchStamped of the weight of a mass, kg, in the load's frame: it acts at its origin, so that there
+    is no torque."""
+    force = _make('Vector3', *(mass * load.gravity).tolist())
+    return serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
+        'Wrench', force, _make('Vector3', 0.0, 0.0, 0.0))))
+
+
+def packed_point(stamp_ns: int, frame: str, place: np.ndarray) -> bytes:
+    """Serialized PointStamped of a place (3,), m."""
+    return serialized(POINT, _make('PointStamped', messages.header(stamp_ns, frame), _make('Point', *place.tolist())))
+
+
+def packed_number(value: float) -> bytes:
+    """Serialized Float64."""
+    return packed(FLOAT64, 0, '', {'data': value})
+
+
+def _quaternion(wxyz: np.ndarray) -> Any:
+    w, x, y, z = wxyz.tolist()
+    return _make('Quaternion', x, y, z, w)
+
+
+def _make(kind: str, *values: Any) -> Any:
+    """Message of geometry_msgs with its fields in their order; `make_message` would take ten times as long."""
+    return typestore().types[f'geometry_msgs/msg/{kind}'](*values)

@@ -20,7 +20,7 @@ from ...sources.machine import for_machine, for_mechanism, section_of
 from ...sources.map import ChannelSource, SourceMap, load_sources
 from ...sources.topic_samples import ABSENT, RateCounter, TopicSamples, UnusableSample
 from ..messages.wire import class_fields, message_type
-from .waiting import Waiting
+from .middleware import Waiting
 
 LOOK = 0.2      # s between two looks at the graph while a topic is missing
 PERIOD = 5.0    # s over which rates are compared
