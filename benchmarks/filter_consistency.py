@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 from linkage_own_model import NO_CLAIM, own_model
 
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.studies.many import add_workers, many
 
 CASES = {'masses, encoders': ('free_masses', ('place', 'height')), 'four-bar, encoder': ('four_bar', ('encoder',)),
@@ -45,12 +45,12 @@ def main() -> int:
     parser.add_argument('--runs', type=int, default=100)
     parser.add_argument('--scale', type=float, default=1.0)
     parser.add_argument('--seed', type=int, default=0)
-    parser.add_argument('--filters', nargs='*', choices=[*FILTERS])
+    parser.add_argument('--filters', nargs='*', choices=[*OF_MECHANISMS])
     parser.add_argument('--cases', nargs='*', choices=[*CASES])
     parser.add_argument('--output', type=Path)
     add_workers(parser)
     options = parser.parse_args()
-    cases = [(case, name) for case in options.cases or CASES for name in options.filters or FILTERS
+    cases = [(case, name) for case in options.cases or CASES for name in options.filters or OF_MECHANISMS
              if name not in SKIPPED and not (name == 'joint' and CASES[case][0] == 'free_masses')]
     rows = many(partial(row_of, options.runs, options.scale, options.steps, options.seed), cases, options.jobs,
                 options.cluster)

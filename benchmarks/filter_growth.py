@@ -18,7 +18,7 @@ from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.filters.defaults import default_noises
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.filters.observer import LinkageObserver
 
 ENCODER = 'sensors:\n  encoder: {kind: encoder, coordinate: theta, stddev: 1 deg}\n'
@@ -45,7 +45,7 @@ def main() -> None:
     """Print a row for each filter."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--loops', nargs='+', type=int, default=[1, 2, 4, 8, 16])
-    parser.add_argument('--filters', nargs='+', choices=[*FILTERS],
+    parser.add_argument('--filters', nargs='+', choices=[*OF_MECHANISMS],
                         default=['DEKF', 'errorEKF_EJ', 'errorEKF_FE', 'CEKF', 'SSUKF', 'UKF'])
     parser.add_argument('--output', type=Path)
     options = parser.parse_args()

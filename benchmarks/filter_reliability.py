@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 from linkage_faults import FAULTS, Machine, course, observer_of, outcome
 
 from mbse_ros.errors import DivergenceError
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 
 
 def long_run(name: str, steps: int, block: int) -> dict[str, object]:
@@ -44,11 +44,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--steps', type=int, default=10_000_000)
     parser.add_argument('--block', type=int, default=100_000)
-    parser.add_argument('--filters', nargs='*', choices=[*FILTERS])
+    parser.add_argument('--filters', nargs='*', choices=[*OF_MECHANISMS])
     parser.add_argument('--output', type=Path)
     options = parser.parse_args()
     rows, failed = [], 0
-    for name in options.filters or FILTERS:
+    for name in options.filters or OF_MECHANISMS:
         row = long_run(name, options.steps, options.block)
         failed += not row['sound']
         observer = observer_of(name)

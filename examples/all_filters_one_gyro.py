@@ -4,7 +4,8 @@
 import numpy as np
 
 import mbse_ros as mbse
-from mbse_ros.filters.defaults import CHOOSY, tuned_filters
+from mbse_ros.filters.defaults import CHOOSY
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.simulation.three_simulations import wrong_model
 
 
@@ -14,7 +15,7 @@ def main(seconds=5.0, estimators=()):
     start = model.start.q[model.z] + np.pi / 16
     print('error of theta, rad RMS after 2 s:')
     errors = {}
-    for name in estimators or [name for name in tuned_filters() if name not in CHOOSY]:
+    for name in estimators or [name for name in OF_MECHANISMS if name not in CHOOSY]:
         try:
             found = mbse.Observer(model, name, ['crank_gyro'], gate=1.0).start(start).run(truth.samples)
         except mbse.errors.DivergenceError:

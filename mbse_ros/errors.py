@@ -58,10 +58,11 @@ class SettingError(MbseError):
         super().__init__(f'{name}: got {value!r}, expected {expected}')
 
 
-def check_choice(name: str, value: object, known: Collection[str]) -> None:
-    """Raise SettingError unless the value is one of the known words."""
+def check_choice(name: str, value: object, known: Collection[str], needs: Mapping[str, str] | None = None) -> None:
+    """Raise SettingError unless the value is one of the known words; ``needs``: of other words, what they are for."""
     if value not in known:
-        raise SettingError(name, value, 'one of ' + (', '.join(known) or 'none') + did_you_mean(value, known))
+        other = f'{needs[value]}; else ' if needs and isinstance(value, str) and value in needs else ''
+        raise SettingError(name, value, f'{other}one of ' + (', '.join(known) or 'none') + did_you_mean(value, known))
 
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ A node declares its ROS parameters from such a dataclass, the command line and t
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import Field, field, fields
 from typing import Any, ClassVar
 
@@ -16,9 +17,11 @@ GATE = 0.9999       # probability beyond which filters of mechanisms reject an i
 
 
 def setting(default: Any, text: str, unit: str = '', low: float | None = None, high: float | None = None,
-            choices: tuple[str, ...] = ()) -> Any:
-    """Field of a settings dataclass: default, description, unit, inclusive range or the allowed words."""
-    return field(default=default, metadata={'text': text, 'unit': unit, 'low': low, 'high': high, 'choices': choices})
+            choices: Collection[str] = (), needs: Mapping[str, str] | None = None) -> Any:
+    """Field of a settings dataclass: default, description, unit, inclusive range or the allowed words; ``needs``: of
+    words that are not allowed here, what they are for."""
+    return field(default=default, metadata={'text': text, 'unit': unit, 'low': low, 'high': high,
+                                            'choices': tuple(choices), 'needs': needs})
 
 
 def same_as(kind: type[Settings], name: str, more: str = '', text: str = '', default: Any = None) -> Any:
@@ -52,7 +55,7 @@ def _checked(item: Field[Any], value: Any) -> Any:
     if type(value) is not kind:
         raise SettingError(item.name, value, f'a {kind.__name__}')
     if meta['choices']:
-        check_choice(item.name, value, meta['choices'])
+        check_choice(item.name, value, meta['choices'], meta['needs'])
     if kind in (int, float):
         low, high = meta['low'], meta['high']
         inside = math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high)

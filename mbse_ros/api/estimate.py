@@ -40,7 +40,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     bag has several; ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name;
     ``output``: a new bag for the estimates.
 
-    Of a mechanism: ``estimator``, ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
+    ``estimator``: a filter by its name in ``filters.filters``, default ``hydraulic`` of a machine and ``errorEKF_FE``
+    of a mechanism. Of a mechanism: ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
     machine: ``valve``, the kind of all its valves; ``every``: a result each so many s, see
     ``offline.bag.estimate_bag``; without ``full`` the state over time is not kept, and only the words and the JSON of
     the result are there.
@@ -58,7 +59,11 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     if step is not None:
         check_positive(step=step)
     if isinstance(item, Machine):
-        refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
+        refuse_options('a mechanism', {'sensors': sensors, 'step': step})
+        if estimator is not None:
+            from ..filters.filters import check_filter  # here, as those of mechanisms take their time to import
+            check_filter(estimator, hydraulics=True)
+            found = [f'observer.estimator={estimator}', *found]
         return of_machine(log, item, found, namespace, backend, sources, every, output, full, assumed)
     refuse_options('a machine', {'every': every or None})
     found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import SettingError
-from .filters import FILTERS
+from .filters import check_filter
 from .parts.step import Filter
 
 Value = float | tuple[float, ...]
@@ -50,18 +49,12 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
 }
 
 
-def tuned_filters() -> tuple[str, ...]:
-    """Filters that have an entry."""
-    return tuple(name for name in FILTERS if name in _TABLE)
-
-
 def default_noises(estimator: str, mechanism: str) -> dict[str, Value]:
     """Noises of a filter by name, each a number or one per independent coordinate; ``mechanism``: its name.
 
-    Raises SettingError for a filter without an entry.
+    Raises SettingError unless it is a filter of mechanisms.
     """
-    if estimator not in _TABLE:
-        raise SettingError('estimator', estimator, 'one of ' + ', '.join(tuned_filters()))
+    check_filter(estimator)
     column = KNOWN.index(mechanism) if mechanism in KNOWN else 0
     return {name: values[column] for name, values in _TABLE[estimator].items()}
 

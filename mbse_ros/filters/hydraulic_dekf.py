@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from ..compiled.cache import built
 from ..machine import Machine
+from ..machine.equations import why_unweighed
 from . import observer_step as steps
-from .hydraulic_model import NOISES, HydraulicModel, largest_pressure
+from .hydraulic_model import NOISES, HydraulicModel, hydraulic_model, largest_pressure
 from .mass_information import LARGEST_ACTIVITY, columns
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED
@@ -52,11 +53,31 @@ class HydraulicFilter(DiscreteFilter):
     noise: str
     halvings: int
 
+    @property
+    def predicted(self) -> Layout:
+        """The state, and of one that weighs the variance of the mass before the prediction, in ranges of its limits."""
+        return Layout({**self.state.parts, 'known': (int(self.model.weighs), 1)})
+
     def function(self) -> ca.Function:
-        """The step, as it was built once before."""
+        """The step."""
+        return self._built(steps.ObserverStep.step)
+
+    @cached_property
+    def predict(self) -> ca.Function:
+        """Its prediction alone; ``P`` then is the covariance without what the samples of the step say."""
+        return self._built(steps.ObserverStep.predict)
+
+    @cached_property
+    def correct(self) -> ca.Function:
+        """Its correction alone, by the samples and by the force balance."""
+        return self._built(steps.ObserverStep.correct)
+
+    def _built(self, part: Callable[[steps.ObserverStep], ca.Function]) -> ca.Function:
+        """A part of the step, as it was built once before."""
         of = self.order, self.noise, self.halvings
-        made_of = ['observer', self.machine.made_of, str(self.model.weighs), *map(str, (*of, steps.LARGE))]
-        return built(made_of, lambda: steps.observer_step(self, self.machine, self.model, *of))
+        made_of = ['observer', part.__name__, self.machine.made_of, str(self.model.weighs),
+                   *map(str, (*of, steps.LARGE))]
+        return built(made_of, lambda: part(steps.observer_step(self, self.machine, self.model, *of)))
 
     @cached_property
     def slopes(self) -> np.ndarray:
@@ -123,9 +144,10 @@ class HydraulicFilter(DiscreteFilter):
         return x
 
 
-def hydraulic_dekf(machine: Machine, model: HydraulicModel, order: str = 'exact', noise: str = 'van_loan',
+def hydraulic_dekf(machine: Machine, model: HydraulicModel | None = None, order: str = 'exact', noise: str = 'van_loan',
                    halvings: int = 2) -> HydraulicFilter:
-    """Filter of a machine's model, which says whether it weighs."""
+    """Filter of a machine's model, which says whether it weighs; default: one that weighs where it can."""
+    model = hydraulic_model(machine, not why_unweighed(machine)) if model is None else model
     n, m, uncertain = len(model.names), len(model.measured), len(model.consider(machine))
     equations = len(machine.weighing) * model.weighs
     state = {'x': (n, 1), 'P': (n, SYMMETRIC), 'commands': (model.U.numel(), 1),

@@ -18,6 +18,7 @@ from ..compiled.of_scipy import exceeded
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
+from ..machine.equations import why_unweighed
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, pushes
 from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
@@ -64,7 +65,7 @@ class HydraulicObserver:
 
     def _take_model(self) -> None:
         """The model that the tuning asks for, with no state."""
-        self.model = hydraulic_model(self.machine, _weighs(self.machine, self.settings))
+        self.model = hydraulic_model(self.machine, self._weighs(self.settings))
         self.names, self._filters = self.model.names, dict[tuple[str, str, int], RunningFilter[HydraulicFilter]]()
         self.running = self._running_for(self._prepared)
         state, mass = self.filter.state, self.filter.state.places['mass'].start
@@ -98,7 +99,7 @@ class HydraulicObserver:
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
         self.settings = settings
-        if _weighs(self.machine, settings) != self.model.weighs:
+        if self._weighs(settings) != self.model.weighs:
             self._take_model()
         self.prepare(self._prepared)
         tuning = self.filter.tuning
@@ -108,6 +109,9 @@ class HydraulicObserver:
         self._force_psd: float | np.ndarray = settings.force_psd
         self._use_balance(True)
         self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
+
+    def _weighs(self, settings: ObserverSettings) -> bool:
+        return settings.weighing == 'joint' and not why_unweighed(self.machine)
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
@@ -338,8 +342,3 @@ class HydraulicObserver:
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""
         return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)
-
-
-def _weighs(machine: Machine, settings: ObserverSettings) -> bool:
-    """Whether the observer of a machine estimates the mass of the payload."""
-    return settings.weighing == 'joint' and machine.description.payload is not None and bool(machine.weighing)

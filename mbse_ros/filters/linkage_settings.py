@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import SettingError, check_choice
 from ..settings import GATE, Settings, setting
-from .filters import FILTERS
+from .filters import NEEDS, OF_MECHANISMS
 
 SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
 
@@ -21,7 +21,7 @@ class LinkageSettings(Settings):
     """What estimates, how it is tuned, and when it is not to be trusted."""
 
     estimator: str = setting('errorEKF_FE', 'filter, by its name in Naya et al., review; another one keeps the state',
-                             choices=tuple(FILTERS))
+                             choices=OF_MECHANISMS, needs=NEEDS)
     options: str = setting('', "of the filter, as name=word, or name=word,word, separated by blanks, e.g. "
                                "'transition=exact'")
     noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "

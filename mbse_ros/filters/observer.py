@@ -87,7 +87,7 @@ def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, 
 
 
 class LinkageObserver(RunningFilter[Filter]):
-    """Filter ``estimator`` (``filters.FILTERS``) of a model with some of its sensors.
+    """Filter ``estimator`` (``filters.OF_MECHANISMS``) of a model with some of its sensors.
 
     ``noises``: the filter's process noises by name, each a number or one per independent coordinate, default
     ``noises_of``; ``stddev`` of the sensors replaces the file's; ``gate``: probability beyond which an innovation is

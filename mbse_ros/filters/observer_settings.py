@@ -13,6 +13,7 @@ from ..transition.exponential import ORDERS
 class ObserverSettings(Settings):
     """Tuning of the hydraulic observer; the noise of the sensors is in the machine's YAML."""
 
+    estimator: str = setting('hydraulic', 'Filter by its name; other names are of mechanisms', choices=('hydraulic',))
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))

@@ -11,7 +11,8 @@ has noise; a missing one has weight 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -24,6 +25,7 @@ from .activity import activity_of
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .mass_information import mass_information
+from .parts.layout import Layout
 from .parts.step import DiscreteFilter
 from .parts.update import wrapped
 from .weighing import (
@@ -83,11 +85,89 @@ def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
     return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, gain
 
 
-def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicModel, order: str, noise: str,
-                  halvings: int = 2) -> ca.Function:
-    """One step ``(x, u, p) -> (x+, y)`` of the observer, flat vectors as the ``HydraulicFilter`` has them; SI outside,
-    the model's units inside. ``halvings`` of the step make 'exact' exact (see halvings_for).
+class ObserverStep(NamedTuple):
+    """A step in stages: state, covariance, derivatives ``T`` and dependent coordinates after the prediction, and what
+    was known of the payload before its samples; the first four with innovations, their variances and doubts after the
+    samples, or without any; numbers of the force balance, where the observer weighs; parts of the flat state, outputs.
+
+    The stages stay apart where the state is LARGE, and matrices are dense where one ends, so that compiled C takes them
+    in lanes.
     """
+
+    of: DiscreteFilter
+    model: HydraulicModel
+    predicting: ca.Function
+    correcting: ca.Function
+    leaving: ca.Function
+    balancing: Callable[..., ca.SX | ca.MX] | None
+    weigh: ca.Function
+
+    def step(self) -> ca.Function:
+        """``(x, u, p) -> (x+, y)``: all stages."""
+        x, u, p = self._symbols(self.of.state)
+        *state, before = self.predicting(x, p)
+        return self._function('observer', [x, u, p], self._corrected(state, before, x, u, p), ['x_next', 'y'])
+
+    def predict(self) -> ca.Function:
+        """``(x, u, p) -> x``, as ``HydraulicFilter.predicted`` has it: the first stage alone."""
+        x, u, p = self._symbols(self.of.state)
+        X, *state, before = self.predicting(x, p)
+        stays = x[self.of.state.span(('commands', *KEPT))]
+        after = self._flat(X * self.model.scale, state[0], stays, *state[1:])
+        known = before[:self.of.predicted.size - self.of.state.size]
+        return self._function('observer_predict', [x, u, p], [ca.vertcat(after, known)], ['x_next'])
+
+    def correct(self) -> ca.Function:
+        """``(x, u, p) -> (x+, y)`` from what ``predict`` gives: the other stages."""
+        x, u, p = self._symbols(self.of.predicted)
+        parts, c = self.of.predicted.unpack(x), self.model.unknowns
+        X, P, T = parts['x'] / self.model.scale, parts['P'], parts['T']
+        before = ca.vertcat(parts['known'], X[-c:], ca.vec(P[-c:, -c:]), ca.vec(T.T[-c:, :])) if c else parts['known']
+        after = self._corrected([X, P, T, parts['near']], before, x, u, p)
+        return self._function('observer_correct', [x, u, p], after, ['x_next', 'y'])
+
+    @property
+    def _large(self) -> bool:
+        return self.of.state.size > LARGE
+
+    @property
+    def _kept(self) -> slice:
+        return self.of.state.span(KEPT)
+
+    def _symbols(self, state: Layout) -> tuple[ca.SX | ca.MX, ...]:
+        kind = ca.MX if self._large else ca.SX
+        x, p, u = (kind.sym(name, size) for name, size in (
+            ('x', state.size), ('p', self.of.tuning.size), ('u', self.of.given.size)))
+        return x, u, p
+
+    def _function(self, name: str, inputs: list[ca.SX], after: Sequence[ca.SX], outputs: list[str]) -> ca.Function:
+        return ca.Function(f'mbse_{name}', inputs, list(after) if self._large else ca.cse(list(after)), ['x', 'u', 'p'],
+                           outputs)
+
+    def _corrected(self, state: list[ca.SX], before: ca.SX, x: ca.SX, u: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """From the prediction on; where there is much to correct, a step without a sample leaves that out."""
+        o = self.of.given.places['o']
+        measured = *state, u[o], p
+        if self._large:
+            sampled = ca.mmax(u[o] > MISSING)
+            found = ca.Function.if_else('mbse_samples', self.correcting, self.leaving)(sampled, *measured)
+        else:
+            found = self.correcting(*measured)
+        state, seen = found[:4], found[4:]
+        numbers = self.balancing(*state, p) if self.balancing else type(x)(0, 1)
+        *after, y = self.weigh(*state, *seen, before, x[self._kept], u, p, numbers)
+        return self._flat(*after), y
+
+    @staticmethod
+    def _flat(X: ca.SX, P: ca.SX, *rest: ca.SX) -> ca.SX:
+        lower = P[ca.Sparsity.lower(P.size1()).find()]
+        return ca.vertcat(X, lower, *(ca.vec(part) for part in rest))
+
+
+def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicModel, order: str, noise: str,
+                  halvings: int) -> ObserverStep:
+    """The step of the observer over flat vectors as the ``HydraulicFilter`` has them; SI outside, the model's units
+    inside. ``halvings`` of the step make 'exact' exact (see halvings_for)."""
     n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     was, given, tuning = (flat.unpack(ca.SX.sym(name, flat.size)) for name, flat in (
         ('x', layout.state), ('u', layout.given), ('p', layout.tuning)))
@@ -147,34 +227,7 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
                   after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after, emptied), after[2].T, after[3],
                   layout.outputs.pack(x=after[0] * scale, innovation=innovations, innovation_variance=spreads + doubts,
                                       weighing=ca.vertcat(*reported)))
-    return _one_step(layout, predicting, correcting, leaving, balancing, weigh)
-
-
-def _one_step(layout: DiscreteFilter, predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
-              balancing: Callable[..., ca.SX | ca.MX] | None, weigh: ca.Function) -> ca.Function:
-    """The stages one after the other; where there is much to correct, a step without a sample leaves that out.
-
-    The stages stay apart there, and matrices are dense where one ends, so that compiled C takes them in lanes.
-    """
-    large = layout.state.size > LARGE
-    kind = ca.MX if large else ca.SX
-    x, p, u = (kind.sym(name, flat.size) for name, flat in (
-        ('x', layout.state), ('p', layout.tuning), ('u', layout.given)))
-    *state, before = predicting(x, p)
-    o = layout.given.places['o']
-    measured = *state, u[o], p
-    if large:
-        sampled = ca.mmax(u[o] > MISSING)
-        found = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
-    else:
-        found = correcting(*measured)
-    state, seen = found[:4], found[4:]
-    numbers = balancing(*state, p) if balancing else kind(0, 1)
-    X, P, *rest, y = weigh(*state, *seen, before, x[layout.state.span(KEPT)], u, p, numbers)
-    lower = P[ca.Sparsity.lower(P.size1()).find()]
-    after = ca.vertcat(X, lower, *(ca.vec(part) for part in rest)), y
-    return ca.Function('mbse_observer', [x, u, p], after if large else ca.cse(list(after)), ['x', 'u', 'p'],
-                       ['x_next', 'y'])
+    return ObserverStep(layout, model, predicting, correcting, leaving, balancing, weigh)
 
 
 def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, variance: ca.SX) -> ca.SX:

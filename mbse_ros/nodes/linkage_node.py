@@ -17,7 +17,7 @@ from visualization_msgs.msg import MarkerArray
 from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError, check_choice
-from ..filters.filters import FILTERS
+from ..filters.filters import NEEDS, OF_MECHANISMS
 from ..filters.linkage_settings import LinkageSettings
 from ..streams.linkage import LinkageStage
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
@@ -56,7 +56,7 @@ class LinkageNode(MechanismNode):
         sys.setswitchinterval(TURN)
         s = self.settings
         for name in s.prepared.split():
-            check_choice('prepared', name, FILTERS)
+            check_choice('prepared', name, OF_MECHANISMS, NEEDS)
         stage = LinkageStage(model, self.tuning, s.sensors.split(), s.step, s.backend)
         stage.prepare(*s.prepared.split())
         return stage

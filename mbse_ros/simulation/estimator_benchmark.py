@@ -15,7 +15,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, check_choice
-from ..filters.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
+from ..filters.defaults import CHOOSY, default_noises, default_stddev
+from ..filters.filters import OF_MECHANISMS
 from ..filters.observer import LinkageEstimates, LinkageObserver
 from ..filters.parts.problem import problem
 from ..filters.whiteness import autocorrelation, white_of
@@ -69,7 +70,7 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
                     duration: float, backend: str = 'auto') -> list[BenchmarkCase]:
     """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
     chosen = []
-    known_filters = tuple(name for name in tuned_filters() if name not in CHOOSY)
+    known_filters = tuple(name for name in OF_MECHANISMS if name not in CHOOSY)
     for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
                                  ('--estimators', estimators, known_filters)):
         for name in names:

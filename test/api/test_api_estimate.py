@@ -13,6 +13,8 @@ from cli_support import refused
 import mbse_ros as mbse
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError, DescriptionError, MbseError, SampleError, SettingError
+from mbse_ros.filters.filters import OF_MACHINES
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.offline.track import NUMBERS, KeptNumber
 from mbse_ros.report.files import read_table
 
@@ -73,6 +75,14 @@ def test_the_truth_beside_it(lift):
     assert mbse.estimate(run.samples, 'patu655_lift').truth is None
     error = found['velocity/lift'] - found.truth['velocity/lift']
     assert np.sqrt(np.nanmean(error[100:] ** 2)) < 1e-3        # m/s, of 20 mm/s
+
+
+def test_the_filter_of_a_machine_has_a_name(lift):
+    assert set(OF_MACHINES) == {ObserverSettings().estimator}
+    default, named = (mbse.estimate(lift[1], 'patu655_lift', estimator=name) for name in (None, 'hydraulic'))
+    np.testing.assert_array_equal(default['payload/mass'], named['payload/mass'])
+    with pytest.raises(SettingError, match="estimator: got 'UKF', expected a mechanism; else one of hydraulic"):
+        mbse.estimate(lift[1], 'patu655_lift', estimator='UKF')
 
 
 def test_tuning(lift):
@@ -184,7 +194,7 @@ def test_every_option_of_the_command_in_one_call(lift, linkage, tmp_path):
     (('--mechanism', 'four_bar', '--valve', 'unknown'), "--valve: got 'unknown', expected no such option here"),
     (('--mechanism', 'four_bar', '--every', '0.1'), '--every: got 0.1, expected no such option here: it is for a mach'),
     (('--step', '0.1'), '--step: got 0.1, expected no such option here: it is for a mechanism'),
-    (('--estimator', 'UKF'), "--estimator: got 'UKF', expected no such option here: it is for a mechanism")])
+    (('--estimator', 'UKF'), "--estimator: got 'UKF', expected a mechanism; else one of hydraulic")])
 def test_an_argument_that_is_refused_is_named_as_the_option(lift, words, said):
     assert refused('estimate', lift[1], *words).startswith(said)
 

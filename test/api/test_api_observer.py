@@ -10,7 +10,7 @@ import mbse_ros as mbse
 from mbse_ros.api.observer import Equations
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
 from mbse_ros.filters.defaults import default_noises, default_stddev
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import wrong_start
 
@@ -79,7 +79,7 @@ def test_missing_samples_count_for_nothing(truth):
 
 
 def test_all_filters_have_named_entries_of_the_right_number(truth):
-    for name in FILTERS:
+    for name in OF_MECHANISMS:
         if name in ('kinematic', 'joint', 'dual'):        # need certain sensors, or numbers to estimate
             continue
         observer = mbse.Observer(truth.model, name, SENSORS, backend='vm')

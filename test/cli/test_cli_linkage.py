@@ -105,7 +105,8 @@ def test_the_same_bag_gives_the_same_result(recorded, tmp_path):
 
 @pytest.mark.parametrize('words, text', [
     (('--estimator', 'nose'), 'estimator'), (('--sensors', 'nose'), 'sensors'),
-    (('--machine', 'patu655_lift'), 'machine'),
+    (('--machine', 'patu655_lift'), 'machine'), (('--estimator', 'hydraulic'), 'expected a machine with hydraulics'),
+    (('--set', 'linkage.estimator=hydraulic'), 'expected a machine with hydraulics'),
     (('--set', 'linkage.nose=1'), 'linkage.'), (('--set', 'linkage.gate=2'), 'gate'),
     (('--set', 'linkage.noises=nose=1'), 'noises'), (('--namespace', 'elsewhere'), 'no samples')])
 def test_what_cannot_be_is_one_line(recorded, words, text):
@@ -115,7 +116,7 @@ def test_what_cannot_be_is_one_line(recorded, words, text):
 
 def test_options_of_a_mechanism_are_refused_for_a_machine(recorded):
     done = mbse('estimate', recorded[3], '--estimator', 'UKF')
-    assert done.status == 2 and 'it is for a mechanism' in done.err
+    assert done.status == 2 and "--estimator: got 'UKF', expected a mechanism" in done.err
 
 
 def test_what_is_wrong_with_the_data_and_a_map_of_the_topics(recorded, tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from linkage_own_model import NO_CLAIM, normalised, own_model, score
 
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.filters import FILTERS, make_filter
+from mbse_ros.filters.filters import OF_MECHANISMS, make_filter
 
-CLAIM = [name for name in FILTERS if name not in NO_CLAIM]
+CLAIM = [name for name in OF_MECHANISMS if name not in NO_CLAIM]
 BOUND = 1.96
 
 

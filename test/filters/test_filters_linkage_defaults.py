@@ -8,8 +8,8 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import default_noises, default_stddev, tuned_filters
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.defaults import default_noises, default_stddev
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 
@@ -17,7 +17,7 @@ DT, DURATION, LOST = 0.005, 2.0, 0.5        # s, s, rad
 ENCODERS = {'four_bar': ('encoder',), 'five_bar': ('encoder_1', 'encoder_2')}
 TIPS = {'four_bar': ('crank_tip',), 'five_bar': ('tip_1', 'tip_2')}
 # All on the four-bar; on the five-bar those that the benchmark of all filters does not run, and one that it does.
-CASES = [('four_bar', name) for name in FILTERS] + [
+CASES = [('four_bar', name) for name in OF_MECHANISMS] + [
     ('five_bar', name) for name in ('kinematic', 'joint', 'dual', 'errorEKF_FE')]
 FREE = {'four_bar': 'bodies.coupler.mass', 'five_bar': 'bodies.coupler_1.mass'}
 
@@ -47,8 +47,7 @@ def test_defaults_suffice(mechanism, estimator):
 
 
 def test_there_are_noises_for_all():
-    assert set(tuned_filters()) == set(FILTERS)
-    for name in FILTERS:
+    for name in OF_MECHANISMS:
         for mechanism, degrees in (('four_bar', 1), ('five_bar', 2), ('another', 3)):
             assert all(np.size(value) in (1, degrees) for value in default_noises(name, mechanism).values())
     with pytest.raises(SettingError, match='estimator'):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from linkage_faults import FAULTS, Machine, course, estimated, observer_of, outcome, soundness
 
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.streams.records import ObserverStatus
 
 SLOW = {'UKF', 'SSUKF', 'SCKF', 'DIEKFpm', 'CEKF_penalty', 'dual', 'UKF_acceleration', 'SSUKF_acceleration'}
@@ -19,7 +19,7 @@ RECOVER = {'DEKF', 'ADEKF', 'errorEKF', 'errorEKF_EJ', 'errorEKF_FE', 'AerrorEKF
 WRONG = {'SCKF', 'DIEKFpm', 'dual'}
 
 
-@pytest.fixture(scope='module', params=[name for name in FILTERS if name != 'CEKF_published'])
+@pytest.fixture(scope='module', params=[name for name in OF_MECHANISMS if name != 'CEKF_published'])
 def observer(request):
     """In the virtual machine: to compile a filter takes longer than its steps here."""
     return observer_of(request.param, 'vm')

@@ -9,7 +9,7 @@ from linkage_faults import four_bar
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.defaults import default_noises
-from mbse_ros.filters.filters import FILTERS, make_filter
+from mbse_ros.filters.filters import OF_MECHANISMS, make_filter
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.filters.parts.standstill import RELAX, UNKNOWN
@@ -136,13 +136,13 @@ sensors:
   gyro: {kind: gyro, body: one, stddev: 1e-3 rad/s}
 ''')
     of = problem(load_model(str(path), backend='vm'), ('gyro',))
-    for estimator in FILTERS:
+    for estimator in OF_MECHANISMS:
         with pytest.raises(SettingError, match='degree of freedom'):
             make_filter(estimator, of)
 
 
 def test_filters_say_which_coordinates_their_mean_holds():
-    for estimator in FILTERS:
+    for estimator in OF_MECHANISMS:
         of = filter_of(estimator, ('encoder', 'crank_tip') if estimator in ('kinematic', 'dual') else ('encoder',))
         all_of_them = estimator in ('SCKF', 'DIEKFpm', 'CEKF_penalty')
         assert list(of.held) == (list(range(of.problem.n)) if all_of_them else of.problem.z)

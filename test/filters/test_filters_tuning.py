@@ -8,8 +8,8 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.analysis.tuning import Log, log_likelihood, run_of, tune
-from mbse_ros.filters.defaults import CHOOSY, KNOWN, default_noises, default_stddev, tuned_filters
-from mbse_ros.filters.filters import make_filter
+from mbse_ros.filters.defaults import CHOOSY, KNOWN, default_noises, default_stddev
+from mbse_ros.filters.filters import OF_MECHANISMS, make_filter
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.filters.parts.update import constant_noise
@@ -90,7 +90,7 @@ def test_white_noise_is_white_and_a_walk_is_not():
 @pytest.mark.parametrize('mechanism', KNOWN)
 def test_every_default_fits_its_filter(mechanism):
     of = problem(load_model(mechanism, backend='vm'), [])
-    for name in set(tuned_filters()) - set(CHOOSY):
+    for name in set(OF_MECHANISMS) - set(CHOOSY):
         filter_, noises = make_filter(name, of), default_noises(name, mechanism)
         assert set(noises) == set(filter_.noises), name
         for noise, value in noises.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.resources import share_directory
 
 spec = importlib.util.spec_from_file_location(
@@ -70,4 +70,4 @@ def test_the_place_and_the_files_of_a_fleet_are_no_output(tmp_path, monkeypatch)
 
 def test_all_machines_and_filters_are_recorded():
     shipped = {path.stem for path in (share_directory() / 'config' / 'machines').glob('*.yaml')}
-    assert set(recorded.MACHINES) == shipped and set(recorded.FILTERS) == set(FILTERS)
+    assert set(recorded.MACHINES) == shipped and set(recorded.FILTERS) == set(OF_MECHANISMS)

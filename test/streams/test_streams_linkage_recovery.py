@@ -10,7 +10,7 @@ import pytest
 
 import mbse_ros as mbse
 from mbse_ros.dynamics.model import load_model
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.monitor.channels import common_step
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 from mbse_ros.streams.records import ObserverStatus
@@ -76,7 +76,7 @@ def during(t, first, last):
     return (t >= first - 1e-9) & (t < last - 1e-9)
 
 
-@pytest.mark.parametrize('estimator', FILTERS)
+@pytest.mark.parametrize('estimator', OF_MECHANISMS)
 def test_every_filter_is_right_or_says_that_it_is_not(estimator):
     """A log that starts in motion, has a jump that goes back, a gap and spikes: never OK and outside for long."""
     t, truth, measured = log()

@@ -11,14 +11,14 @@ from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.export.write import export_c
-from mbse_ros.filters.filters import FILTERS
+from mbse_ros.filters.filters import OF_MECHANISMS
 from mbse_ros.graph.estimate import EstimatedMotion, estimation_graph, solve_estimation
 from mbse_ros.graph.smoother import LinkageSmoother
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 
 COUNT, STEP, PARTS = 12, 0.01, 10
 FREE = 'bodies.tool.mass'       # for filters of numbers
-TOOLS = (*FILTERS, 'smoother', 'factor graph', 'C')
+TOOLS = (*OF_MECHANISMS, 'smoother', 'factor graph', 'C')
 
 
 def model_of(dimension, joint, kind, tool=''):
@@ -50,7 +50,7 @@ def motion(model):
 def run(model, tool, folder, options=''):
     """All numbers that come out of a tool. Raises errors of the package."""
     track, samples = motion(model)
-    if tool in FILTERS:
+    if tool in OF_MECHANISMS:
         stage = LinkageStage(model, LinkageSettings(estimator=tool, options=options), (), STEP, 'vm')
         found = [estimate for k, row in enumerate(samples)
                  for estimate in stage.add(10 ** 18 + round(k * STEP * 1e9), dict(zip(stage.channels, row)))]

@@ -23,13 +23,22 @@ ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or
 @dataclass(frozen=True)
 class DiscreteFilter(ABC):
     """A filter as one step over flat vectors, whose parts have names: of its ``state``, of what is ``given``, of its
-    ``tuning`` and of its ``outputs``. SI."""
+    ``tuning`` and of its ``outputs``. SI.
+
+    Each has the step's two halves, too: ``predict (state, given, tuning) -> predicted`` and ``correct (predicted,
+    given, tuning) -> (state, outputs)``, CasADi functions of flat vectors.
+    """
 
     name: str
     state: Layout
     given: Layout
     tuning: Layout
     outputs: Layout
+
+    @property
+    def predicted(self) -> Layout:
+        """Of what ``predict`` gives: the state, in most filters."""
+        return self.state
 
     @abstractmethod
     def function(self) -> ca.Function:
@@ -55,8 +64,7 @@ class Filter(DiscreteFilter):
     ``state``: the mean ``x``, its covariance ``P``, coordinates ``q`` and what else it remembers. ``given``: the
     measurements ``o`` (s,), NaN where missing, the inputs ``u`` and the time ``t``, s. ``tuning``: ``dt``, ``gate`` (of
     one normalised innovation squared), its noises, the sensors' ``variance`` (s,) and the model's parameters ``p``.
-    ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
-    vectors. ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
+    ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
     ``memory``: what further parts of the state start from, where not from zero. ``parameters``: of the filters that
     estimate some, the last entries of ``x``; so are ``biases``, of the channels of these names. ``outputs``: ``x``,
     ``q``, ``qd``, ``qdd``, ``force`` along ``forces`` (independent coordinates, or the chosen actuators),

@@ -12,6 +12,7 @@ from ...bags.channel_samples import topic_readers
 from ...bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
 from ...description.load import known_mechanisms
 from ...errors import SettingError
+from ...filters.observer_settings import ObserverSettings
 from ...machine import Machine, load_machine
 from ...machine.equations import check_weighs
 from ...settings import same_as, setting
@@ -71,6 +72,7 @@ class MachineArguments(GraphArguments):
 
     machine: str = same_as(ManagedSettings, 'machine')
     valve: str = same_as(ManagedSettings, 'valve')
+    estimator: str = same_as(ObserverSettings, 'estimator')
     sources: str = same_as(SourcesSettings, 'sources', SIMULATED)
     payload: float = same_as(PlantSettings, 'payload', ' of the simulated machine')
     cycle: str = same_as(PlantSettings, 'cycle')
@@ -114,7 +116,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     nodes: tuple[Process, ...] = (
         a.node('interpolation_node', sources=sources, wait_subscribers=1 + bool(a.record) - linked,
                sensor_reliability=a.reliability, **a.real_time, **(PATIENT if a.simulate else {})),
-        a.node('observer_node', wait_subscribers=readers + 1 - linked, **a.estimating),
+        a.node('observer_node', estimator=a.estimator, wait_subscribers=readers + 1 - linked, **a.estimating),
         a.node('payload_node', wait_subscribers=readers, **a.estimating))
     if a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
