@@ -47,7 +47,8 @@ def simulate(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
         formulation: Annotated[str | None, typer.Option(
             help='Mechanism: matrix_r, semi_recursive, kkt, kkt_sparse, penalty, udwadia_kalaba, '
-                 'udwadia_kalaba_recursive, projection_complement, projection_inverse or projection_orthonormal. '
+                 'udwadia_kalaba_recursive, projection_complement, projection_inverse, projection_one_inverse or '
+                 'projection_orthonormal. '
                  '[matrix_r]')] = None,
         coordinates: Coordinates = None,
         independent: Annotated[str | None, typer.Option(

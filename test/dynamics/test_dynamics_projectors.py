@@ -35,14 +35,18 @@ def test_levels_give_the_model_of_all_constraints(way: str, seed: int, massless:
 
 @pytest.mark.parametrize('way', WAYS)
 def test_operators_are_those_of_the_theorems(way: str) -> None:
-    """The complement has orthonormal columns; the others are the orthogonal projector, whatever the levels."""
+    """The complement has orthonormal columns; with a {1}-inverse the projector is oblique; the others are the
+    orthogonal one, whatever the levels."""
     terms = random_terms(9, redundant=2)
     S, N = enforce(terms, LEVELS, way).S, null_space(terms.J / np.linalg.norm(terms.J, axis=1)[:, None], rcond=1e-10)
     if way == 'complement':
         np.testing.assert_allclose(S.T @ S, np.eye(4), rtol=0, atol=1e-13)
         S = S @ S.T
+    np.testing.assert_allclose(S @ S, S, rtol=0, atol=1e-12 if way == 'one_inverse' else 1e-13)
+    if way == 'one_inverse':
+        assert np.abs(S - S.T).max() > 0.1
+        S = S @ np.linalg.pinv(S, rcond=1e-9)
     np.testing.assert_allclose(S, N @ N.T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(S @ S, S, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize('way, tolerance', [('complement', 1e-14), ('inverse', 1e-9), ('orthonormalization', 1e-14)])

@@ -40,6 +40,7 @@ FORMULATIONS: dict[str, Callable[..., Accelerations]] = {
     'udwadia_kalaba_recursive': _recursive,
     'projection_complement': _projection('complement'),
     'projection_inverse': _projection('inverse'),
+    'projection_one_inverse': _projection('one_inverse'),
     'projection_orthonormal': _projection('orthonormalization'),
 }
 

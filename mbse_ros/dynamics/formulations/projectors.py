@@ -23,7 +23,7 @@ from .terms_arrays import Accelerations, Terms
 class Enforced:
     """Model at the top of the hierarchy.
 
-    ``accelerations``; ``S`` onto the kernel of J: (n, g) for 'complement', the projector (n, n) for the others;
+    ``accelerations``; ``S`` onto the kernel of J: (n, g) for 'complement', a projector (n, n) for the others;
     ``ranks``: by level, the number of coordinates that its rows take away (fewer than rows where some are redundant).
     """
 
@@ -57,15 +57,27 @@ def orthonormalized(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
     return S - N @ N.T, rank
 
 
+def one_inverse(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
+    """Next projector (n, n), oblique, and the rank of the level: ``S (I - G B)`` with a {1}-inverse G of ``B = A S``
+    (proposition 3.1 ii, theorem 3.2): the one that pivoted QR gives, without singular values."""
+    from scipy.linalg import qr, solve_triangular  # here: slow to import
+    B = (A @ S) / row_sizes(A)[:, None]
+    Q, R, columns = qr(B, mode='economic', pivoting=True)
+    rank = int(np.count_nonzero(np.abs(np.diag(R)) > RANK_TOLERANCE))
+    GB = np.zeros((B.shape[1], B.shape[1]))
+    GB[columns[:rank]] = solve_triangular(R[:rank, :rank], Q[:, :rank].T @ B)
+    return S - S @ GB, rank
+
+
 WAYS: dict[str, Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, int]]] = {
-    'complement': complement, 'inverse': inverse, 'orthonormalization': orthonormalized}
+    'complement': complement, 'inverse': inverse, 'one_inverse': one_inverse, 'orthonormalization': orthonormalized}
 
 
 def enforce(terms: Terms, levels: Iterable[Sequence[int]], way: str = 'complement') -> Enforced:
     """Accelerations by enforcing the constraint rows of each level, from the lowest upwards.
 
-    ``levels`` name every row at least once; ``way``: 'complement', 'inverse' or 'orthonormalization'. Raises ValueError
-    for levels and ways that do not exist, SingularEquationsError for rows that contradict each other and for
+    ``levels`` name every row at least once; ``way``: one of ``WAYS``. Raises ValueError for levels and ways that do not
+    exist, SingularEquationsError for rows that contradict each other and for
     coordinates that neither mass nor constraints determine.
     """
     if way not in WAYS:
