@@ -9,7 +9,7 @@ import pytest
 from source_tree import ROOT, files
 
 DOCS = ROOT / 'docs'
-PAGES = sorted([*ROOT.glob('*.md'), *DOCS.glob('*.md'), ROOT / 'examples' / 'README.md',
+PAGES = sorted([*ROOT.glob('*.md'), *DOCS.rglob('*.md'), ROOT / 'examples' / 'README.md',
                 *(ROOT / 'examples' / 'notebooks').glob('*.py')])
 LINK = re.compile(r'!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^\s)>]+)>?(?:\s+"[^"]*")?\s*\)')
 
@@ -76,9 +76,10 @@ def test_the_site_reaches_every_page_once():
     assert len(reached) == len(set(reached)) and set(reached) == pages
 
 
-def test_files_of_the_page_of_papers_exist():
+def test_files_of_the_pages_of_papers_exist():
     """A file of the code is named from mbse_ros/ on."""
-    named = re.findall(r'`((?:\w+/)+\w+\.(?:py|yaml))`', (DOCS / 'papers.md').read_text())
+    named = [name for page in (DOCS / 'papers.md', *(DOCS / 'papers').glob('*.md'))
+             for name in re.findall(r'`((?:\w+/)+\w+\.(?:py|yaml))`', page.read_text())]
     assert len(named) > 40
     assert [name for name in named if not (ROOT / name).exists() and not (ROOT / 'mbse_ros' / name).exists()] == []
 
@@ -88,5 +89,5 @@ def test_papers_have_names_not_numbers():
     numbered = re.compile(r'\bpaper 00\d', re.IGNORECASE)
     texts = [path for path in files() if path.suffix in {'.py', '.yaml', '.rst', '.md', '.msg', '.cff', '.html', '.js'}]
     assert len(texts) > 500
-    assert [str(path.relative_to(ROOT)) for path in [*texts, *DOCS.glob('*.md')] if numbered.search(path.read_text())
+    assert [str(path.relative_to(ROOT)) for path in [*texts, *DOCS.rglob('*.md')] if numbered.search(path.read_text())
             ] == []

@@ -10,7 +10,7 @@ import pytest
 from source_tree import ROOT
 
 ROOMS = 'calibration', 'cli', 'doctor', 'filters', 'machine', 'offline', 'payload', 'scale', 'sources'
-PAGES = [*ROOT.glob('*.md'), *(ROOT / 'docs').glob('*.md'), ROOT / 'examples' / 'README.md']
+PAGES = [*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md'), ROOT / 'examples' / 'README.md']
 MODULES = [path for room in ROOMS for path in (ROOT / 'mbse_ros' / room).rglob('*.py')]
 AVOIDED = re.compile(
     r'\b(?:told (?:apart|from|by)|anew|of late|at hand|whence|thrice|nobody|whoever|for want of|next to nothing'
