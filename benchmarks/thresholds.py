@@ -2,7 +2,7 @@
 """Which numbers that decide do tests hold? Each is doubled and halved, one at a time, and its module's tests must fail.
 
     tools/environment.sh python benchmarks/thresholds.py --json out/thresholds.json
-    tools/environment.sh python benchmarks/thresholds.py monitor/samples monitor/trust.FAR --json out/thresholds.json
+    tools/environment.sh python benchmarks/thresholds.py monitor/bounds monitor/trust.FAR --json out/thresholds.json
 
 A number is a constant in capitals at the top of a module of ``TESTS``. The tests run in a copy of the source tree, so
 the tree itself may change meanwhile. ``--json`` keeps what was found: such a change is not tried again while its line
@@ -28,8 +28,7 @@ FACTORS = 2.0, 0.5
 LONGEST = 300.0         # s of the tests of one change: what takes longer counts as found
 # Modules and the test files that should hold their numbers, the quickest first.
 TESTS = {
-    'monitor/samples': ('monitor_range_check monitor_step_check monitor_pressure_steps '
-                        'streams_machine_recovery'),
+    'monitor/steps': 'monitor_channels monitor_step_check monitor_pressure_steps streams_machine_recovery',
     'monitor/units': 'monitor_unit_check', 'streams/machine_monitor': 'streams_machine_recovery streams_stages',
     'monitor/ages': 'monitor_ages offline_time_rules', 'monitor/clocks': 'monitor_clocks monitor_elapsed monitor_gaps',
     'monitor/rates': 'streams_rates', 'streams/records': 'streams_rates', 'streams/mass_monitor': 'streams_stages',
@@ -142,7 +141,7 @@ def run(only: list[str], path: Path | None, survivors: bool) -> dict[str, str]:
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('only', nargs='*', help='modules, as monitor/samples, or numbers, as monitor/samples.NOISE')
+    parser.add_argument('only', nargs='*', help='modules, as monitor/bounds, or numbers, as monitor/bounds.NOISE')
     parser.add_argument('--json', type=Path, help='file that keeps what was found')
     parser.add_argument('--survivors', action='store_true', help='try again what survived')
     arguments = parser.parse_args()

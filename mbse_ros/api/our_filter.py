@@ -65,7 +65,7 @@ class OurFilter:
         before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
         if t[0] <= self._last:
             self._reset(before)
-        values = np.array([self._within_ends(row) for row in measured.tolist()]) if self.monitor.ends.any else measured
+        values = np.array([self._within_ends(row) for row in measured.tolist()])
         runs: list[LinkageEstimates] = []
         said: list[Assessment] = []
         begin = 0
@@ -86,7 +86,7 @@ class OurFilter:
 
     def _within_ends(self, row: list[float]) -> list[float]:
         """Samples (s,), NaN where a sensor cannot read so."""
-        beyond = self.monitor.ends.take(dict(enumerate(row)), self._deviations)
+        beyond = {place for places in self.monitor.watch.unusable(row).values() for place in places}
         return [np.nan if i in beyond else value for i, value in enumerate(row)]
 
     def _ran(self, t: np.ndarray, values: np.ndarray, inputs: np.ndarray, begin: int, end: int, before: float

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
-import numpy as np
-
 from ..errors import did_you_mean, shown
 from ..machine import Machine
+from ..monitor.bounds import RangeCheck, machine_ends
 from ..monitor.faults import NONE, Fault, reason_of
-from ..monitor.samples import RangeCheck
 from ..sources.map import SourceMap
 from ..sources.topic_samples import FEWEST, NEAR
 from .checks import FAILS, OK, WARNING, Check
@@ -55,8 +53,8 @@ class MapTraffic:
 
 def map_checks(found: MapTraffic, sources: SourceMap, machine: Machine) -> list[Check]:
     """One line for each channel of the map, with how to fix it."""
-    values = np.array([found.channels[name].value if name in found.channels else nan for name in machine.channels])
-    odd = {machine.channels[place]: fault for fault, places in RangeCheck(machine).take(0.0, values).items()
+    values = [found.channels[name].value if name in found.channels else nan for name in machine.channels]
+    odd = {machine.channels[place]: fault for fault, places in RangeCheck(machine_ends(machine)).take(values).items()
            for place in places}
     checks = [Check('map', FAILS, text, 'correct the map (docs/sources.md)') for text in found.faults]
     return checks + [_channel(name, found, sources, odd.get(name, NONE)) for name in sources.channels]

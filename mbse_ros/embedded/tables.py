@@ -18,11 +18,11 @@ from ..filters.observer_settings import ObserverSettings
 from ..filters.outside_force import OPENED
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
-from ..monitor import samples
-from ..monitor.bounds import DEEPEST, ROOM, StateBounds
-from ..monitor.channels import FINEST, GRAIN, MOVED, NEAR, PERIODS
+from ..monitor import steps
+from ..monitor.bounds import DEEPEST, ROOM, StateBounds, machine_ends
+from ..monitor.channels import GRAIN, MOVED, PERIODS
 from ..monitor.faults import Fault
-from ..monitor.samples import RangeCheck, StepCheck
+from ..monitor.steps import FINEST, NEAR, StepCheck
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL, PayloadSettings
@@ -109,8 +109,8 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     """Single numbers by their macros."""
     gain, (low, high) = gain_of(of.payload.low_pass_gain, of.step), of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
-            'MOVED': MOVED, 'FINEST': FINEST, 'GRAIN': GRAIN, 'SUDDEN_STEP': samples.SUDDEN,
-            'STEP_NOISES': samples.NOISES, 'CALM_STEP': samples.CALM, 'BACK': samples.BACK,
+            'MOVED': MOVED, 'FINEST': FINEST, 'GRAIN': GRAIN, 'SUDDEN_STEP': steps.SUDDEN,
+            'STEP_NOISES': steps.NOISES, 'CALM_STEP': steps.CALM, 'BACK': steps.BACK,
             'NIS_MEMORY': NIS_MEMORY, 'ROOM': ROOM, 'DEEPEST': DEEPEST,
             'OPENED': OPENED,
             'START_VELOCITY': of.observer.start_velocity, 'FALLS': FALLS, 'TICK': 1.0 / of.rate, 'DECAY': 1.0 - gain,
@@ -120,7 +120,7 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
 
 def lengths() -> dict[str, int]:
     """Lengths of what is kept of samples, by their macros."""
-    return {'SIDE': samples.SIDE, 'WIDTH_STEPS': samples.WIDTH, 'SERIES': 2 * NEAR + 2,
+    return {'SIDE': steps.SIDE, 'WIDTH_STEPS': steps.WIDTH, 'SERIES': 2 * NEAR + 2,
             'PERIODS': PERIODS}
 
 
@@ -177,13 +177,13 @@ def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Functio
 
 def _ends(machine: Machine, settings: ObserverSettings) -> dict[str, np.ndarray]:
     """Of each channel the samples beyond which it measures nothing, and how fast it may move; 0: it may jump."""
-    limits, count = RangeCheck(machine), len(machine.channels)
+    limits, count = machine_ends(machine), len(machine.channels)
     found = {name: np.full(count, value) for name, value in (
         ('VACUUM', -inf), ('LOWEST', -inf), ('HIGHEST', inf), ('NEAREST', -inf), ('FARTHEST', inf), ('FASTEST', 0.0),
         ('NOISE', 0.0))}
     for fault, low, high in ((Fault.VACUUM, 'VACUUM', None), (Fault.SATURATED, 'LOWEST', 'HIGHEST'),
                              (Fault.FAR, 'NEAREST', 'FARTHEST')):
-        for place, *ends in limits.ends[fault]:
+        for place, *ends in limits[fault]:
             found[low][place] = ends[0]
             if high:
                 found[high][place] = ends[1]

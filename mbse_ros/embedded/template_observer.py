@@ -104,7 +104,7 @@ static void begin(estimator *e, const real *first, const real *command) {
 }
 
 /* By what factor the middle one of the changes from sample to sample is off the median of the others: see
-   monitor/samples.py. */
+   monitor/steps.py. */
 static real suddenness(const estimator *e, int j) {
   real changes[WIDTH_STEPS], others[WIDTH_STEPS - 1], middle, most = R(0.0), step = (real)INFINITY;
   int i, k, still[2] = {0, 0};

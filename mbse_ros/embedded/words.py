@@ -15,7 +15,7 @@ from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.weighing import PAUSES
 from ..machine.equations import pressure_pairs
 from ..monitor.faults import DOUBTS
-from ..monitor.samples import WIDTH
+from ..monitor.steps import WIDTH
 from ..version import __version__
 from . import joint_numbers
 from .tables import (

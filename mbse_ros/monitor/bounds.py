@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a state can be: a mechanism within the limits of its joints, and no further than it can travel since it was
-known; a machine within its strokes and between vacuum and its highest pressure."""
+known; a machine within its strokes and between vacuum and its highest pressure. And which samples no state explains:
+at an end of their sensor's range, a pressure below vacuum or far above all that the circuit has, a position far outside
+its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import inf, isfinite, nextafter
 
 import numpy as np
 
@@ -13,8 +15,12 @@ from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..filters.hydraulic_model import largest_pressure
 from ..filters.observer_settings import ObserverSettings
+from ..filters.parts.problem import Problem
 from ..machine import Machine
+from ..machine.channels import Channel
 from .faults import Fault
+
+Ends = dict[Fault, list[tuple[int, float, float]]]       # by fault: place of a channel, lowest and highest sample
 
 ROOM = 0.1          # of the range between two limits, by which an estimate or a sample may lie beyond them
 DEEPEST = 6.0       # standard deviations of a sample, by which noise may
@@ -23,11 +29,11 @@ FASTER = 3.0        # times the speed it had, or may have at a start
 
 
 class Bounds:
-    """Of a model."""
+    """Of a model; ``limits``: its joints' (``joint_limits``)."""
 
     def __init__(self, model: Model) -> None:
         self._names, self._z = model.names, model.z
-        self._limits = joint_limits(model)
+        self.limits = joint_limits(model)
         self.reset()
 
     def reset(self) -> None:
@@ -44,14 +50,14 @@ class Bounds:
         found = []
         for name in names:
             kind, _, of = name.partition('/')
-            _, low, high = self._limits.get(of, (of, -ANYWHERE, ANYWHERE))
+            _, low, high = self.limits.get(of, (of, -ANYWHERE, ANYWHERE))
             width = min(high - low, 2.0 * ANYWHERE)     # a joint may have one limit
             found.append(width if kind == 'position' else FASTER * fast if kind == 'velocity' else 0.0)
         return np.array(found)
 
     def broken(self, t: float, q: list[float], qd: list[float], fast: float) -> str:
         """What is where it cannot be, '' for nothing; ``fast``: speed that a coordinate may have at a start."""
-        for name, low, high in self._limits.values():
+        for name, low, high in self.limits.values():
             at = q[self._names.index(name)]
             lowest, highest = with_room(low, high, 0.0)
             if not lowest <= at <= highest:
@@ -151,3 +157,87 @@ def highest_pressure(machine: Machine) -> float:
     areas = [(cylinder.bore.value ** 2, cylinder.bore.value ** 2 - cylinder.rod.value ** 2)
              for cylinder in machine.description.cylinders.values()]
     return STOPS * largest_pressure(machine) * max((piston / rod for piston, rod in areas if rod > 0.0), default=1.0)
+
+
+class RangeCheck:
+    """Looks at the samples of channels with ``ends``. ``beyond``: by place of a channel and fault, what its last sample
+    reads, of those that lay beyond some."""
+
+    def __init__(self, ends: Ends) -> None:
+        self.ends = ends
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the samples before."""
+        self.beyond: dict[int, dict[Fault, float]] = {}
+
+    def take(self, samples: Sequence[float]) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of the newest samples (channels,), SI, NaN where missing, that lie beyond."""
+        found: dict[Fault, list[int]] = {}
+        for fault, ends in self.ends.items():
+            for place, low, high in ends:
+                value = samples[place]
+                if value < low or value > high:
+                    found.setdefault(fault, []).append(place)
+                    self.beyond.setdefault(place, {})[fault] = value
+                elif value == value and place in self.beyond:
+                    self.beyond[place].pop(fault, None)
+        return found
+
+
+def machine_ends(machine: Machine) -> Ends:
+    """Of a machine's channels."""
+    channels = list(enumerate(machine.all_channels))
+    return {
+        Fault.VACUUM: [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
+        Fault.SATURATED: [(i, *_readable(found, c.sensor.noise)) for i, c in channels
+                          if (found := c.sensor.range) is not None],
+        Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
+                                        if c.kind == 'pressure')]}
+
+
+def mechanism_ends(problem: Problem, stddev: Sequence[float]) -> Ends:
+    """Of the channels of a mechanism with ``stddev`` (s,): also, of an encoder, beyond the limits of its joint by more
+    than a state may be and than noise."""
+    found: Ends = {Fault.SATURATED: [], Fault.FAR: []}
+    sensors, limits = problem.model.description.sensors, joint_limits(problem.model)
+    for i, (name, noise) in enumerate(zip(problem.channels, stddev)):
+        sensor = sensors[name.partition('.')[0]]
+        if sensor.range is not None:
+            found[Fault.SATURATED].append((i, *_readable(sensor.range, noise)))
+        if sensor.kind == 'encoder' and not sensor.wraps and sensor.coordinate in limits:
+            _, low, high = limits[sensor.coordinate]
+            found[Fault.FAR].append((i, *with_room(low, high, DEEPEST * noise)))
+    return found
+
+
+def _sample(channel: Channel, value: float) -> float:
+    """Sample of a pressure so far above a value, Pa, that it measures nothing."""
+    gain, offset, zero = channel.nominal
+    return offset + gain * ((1.0 + ROOM) * value - zero) + DEEPEST * channel.sensor.noise
+
+
+def _vacuum(channel: Channel) -> float:
+    """Sample below which there is no pressure, Pa."""
+    gain, offset, zero = channel.nominal
+    return offset - gain * zero - DEEPEST * channel.sensor.noise
+
+
+def _readable(ends: tuple[float, float], noise: float) -> tuple[float, float]:
+    """Lowest and highest sample that says something: at the upper end every larger value reads the same."""
+    low, high = ends
+    return low - DEEPEST * noise, nextafter(high, -inf)
+
+
+def _reach(machine: Machine) -> list[tuple[int, float, float]]:
+    """Place of each channel of a position, and samples below and above which it cannot be one, SI."""
+    found = []
+    for coordinate, (low, high) in zip(machine.coordinates, machine.range.tolist()):
+        name = f'position/{coordinate}'
+        place = machine.channels.index(name) if name in machine.channels else None
+        if place is not None and not machine.all_channels[place].sensor.wraps:
+            room = ROOM * (high - low)
+            gain, offset, zero = machine.all_channels[place].nominal
+            ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
+            found.append((place, *ends))
+    return found

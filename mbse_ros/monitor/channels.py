@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches each channel of a filter: silent, constant and rejected sensors, those that jumped or contradict the others,
-and innovations that do not fit."""
+"""What is asked of each channel of a filter, of a machine or of a mechanism: whether its samples lie in their range,
+and whether it is silent, constant or rejected; and whether its innovations fit."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isinf, isnan, nan, pi, sqrt
+from math import inf, isinf, isnan, nan, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
 from ..errors import SampleError
+from .bounds import Ends, RangeCheck
+from .faults import Fault, reason_of
+from .steps import FEWEST, FINEST, NEAR, JumpCheck, common_step
 from .units import UnitRatio
 
 if TYPE_CHECKING:
@@ -20,44 +23,122 @@ if TYPE_CHECKING:
 
 PERIODS = 5         # a sensor is silent after so many of its own
 MOVED = 5.0         # standard deviations, and steps of a quantised one, by which a constant sensor should have changed
-FINEST = 0.01       # of a standard deviation: a smaller step of the values is none
-OUTSIDE = 15.14         # square of a normalised innovation that 0.9999 of good ones do not reach, whatever the gate
-FEWEST = 3              # samples from which a channel is judged, at low rates
 MISFIT = 2.84           # 2.5 squared times the median of chi2 with one degree: deviations are 2.5 times what is stated
 PATIENCE = 3            # restarts one after the other, over LASTING lost_after, after which something else is wrong
 LASTING = 5.0
 FITTED, TWICE = 30, 2.0 # samples, or more in twice lost_after, by which it is judged whether innovations fit
 CAUTIOUS = 0.3          # mean NIS below which a raised noise of the motion may fall
-NEAR = 4                # samples before and after a jump
-FARTHER = 5.0           # times the largest change of the step among those: a jump
-SAME = 0.1              # of a jump, to which another one takes it back
-NOISE = 8.0             # standard deviations of a sample, which no jump is
 GRAIN = 0.05            # of a standard deviation: samples with less noise may repeat each other
 
 
-class ChannelWatch:
-    """Watches the samples of the channels (s,) along the filter's time, s. In lists: of a few numbers they are ten
-    times cheaper than arrays. ``resolution`` (s,): steps of their values that are known, else 0; without it none is. A
-    sensor with noise that repeats itself is constant; one without while the prediction moves."""
+class InnovationCheck:
+    """Watches the innovations of channels (s,): how many samples the gate has ``refusals`` of lately, and whether the
+    squares of the normalised innovations are as large as they should be."""
 
-    def __init__(self, names: tuple[str, ...], resolution: Sequence[float] = ()) -> None:
+    def __init__(self, channels: int) -> None:
+        self._count = channels
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what the filter made of the samples."""
+        s = self._count
+        self._recent: list[deque[tuple[float, bool]]] = [deque() for _ in range(s)]
+        self.refusals = [0] * s         # among the recent samples
+        self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
+        self._large, self._fits_since = [0] * s, [nan] * s
+
+    def take(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
+        """Keep of a channel's sample whether it was refused, for ``longest``, s, and whether its square was large."""
+        recent, squares = self._recent[i], self._squares[i]
+        recent.append((t, refused))
+        if refused:
+            self.refusals[i] += 1
+        while recent[0][0] <= t - longest and len(recent) > FEWEST:
+            self.refusals[i] -= recent.popleft()[1]
+        if not squares or t - squares[-1][0] > longest:     # after a gap it settles first
+            squares.clear()
+            self._large[i], self._fits_since[i] = 0, t
+        squares.append((t, square))
+        if square > MISFIT:
+            self._large[i] += 1
+        while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
+            self._large[i] -= squares.popleft()[1] > MISFIT
+
+    @property
+    def calm(self) -> bool:
+        """Whether none was refused lately, and half of the squares of each channel are as large as they should be."""
+        return not any(self.refusals) and all(
+            2 * large <= len(squares) for large, squares in zip(self._large, self._squares))
+
+    def doubted(self, longest: float, t: float, periods: Sequence[float]) -> list[int]:
+        """Places of channels most of whose samples were refused in the last ``longest``, s, up to
+        ``lost_after``; ``periods`` (s,) of the channels, s."""
+        return [i for i, bad in enumerate(self.refusals) if bad and self._mostly(i, longest, t, periods)]
+
+    def _mostly(self, i: int, longest: float, t: float, periods: Sequence[float]) -> bool:
+        """More than half of the samples, and of half of those that come in so long; of three at low rates."""
+        count = bad = 0
+        for at, refused in reversed(self._recent[i]):
+            if at <= t - longest and count >= FEWEST:
+                break
+            count, bad = count + 1, bad + refused
+        usual = 0.5 * longest / periods[i] if periods[i] > 0 else 0.0
+        return count >= FEWEST and 2 * bad > max(count, usual)
+
+    def misfits(self, longest: float) -> list[tuple[int, float]]:
+        """Channels whose innovations are, by their median, 2.5 times what is stated, or more, with their mean NIS."""
+        return [(i, sum(square for _, square in squares) / len(squares)) for i, squares in enumerate(self._squares)
+                if 2 * self._large[i] > len(squares) >= FITTED
+                and squares[-1][0] - self._fits_since[i] >= TWICE * longest]
+
+    def cautious(self) -> bool:
+        """Whether the innovations of all channels are far smaller than they are stated."""
+        means = [sum(square for _, square in squares) / len(squares) for squares in self._squares if squares]
+        return bool(means) and max(means) < CAUTIOUS and not any(self.refusals)
+
+
+class ChannelMonitor:
+    """Watches the samples of the channels (s,) along the filter's time, s. In lists: of a few numbers they are ten
+    times cheaper than arrays. A sensor with noise that repeats itself is constant; one without while the prediction
+    moves, and others see it, too.
+
+    ``ends`` of the samples; ``resolution`` (s,): steps of their values that are known, else 0; without it none is;
+    ``seen_by_others`` (place): whether sensors in good order see what a channel sees. Of a mechanism also: its
+    ``innovations``, ``jumps`` and ``units`` (s,).
+    """
+
+    def __init__(self, names: tuple[str, ...], ends: Ends | None = None, resolution: Sequence[float] = (),
+                 seen_by_others: Callable[[int], bool] = lambda place: True, jumps: JumpCheck | None = None,
+                 units: Sequence[UnitRatio] = ()) -> None:
         self.names, self._resolution = names, tuple(resolution) or (0.0,) * len(names)
+        self.ranges, self._seen_by_others = RangeCheck(ends or {}), seen_by_others
+        self.innovations, self.jumps, self.units = InnovationCheck(len(names)), jumps, units
         self.reset()
 
     def reset(self) -> None:
         """As before the first sample."""
         s = len(self.names)
+        self.ranges.reset()
         self.used_at, self.seen_at, self.period = [-inf] * s, [nan] * s, [nan] * s
         self.offset, self.constant = [0.0] * s, [False] * s
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
         self.step = [known or nan for known in self._resolution]    # of quantised values; 0 of others, NaN: unknown
         self._noisy: list[bool | None] = [None] * s     # of a sensor that repeats its value: whether it has noise
-        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]
+        self.series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]    # time, s
+        self.predicted = [0.0] * s      # variance of the last sample, before it was there
+        if self.jumps is not None:
+            self.jumps.reset()
+        for unit in self.units:
+            unit.reset()
+        self.begin()
 
     def begin(self) -> None:
         """Forget what the filter made of the samples: its state starts again."""
         s = len(self.names)
         self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
+        self.innovations.reset()
+        for unit in self.units:
+            unit.begin()
 
     def accepts(self, place: int, value: float) -> bool:
         """Whether a sample may be used: not from a sensor found constant, until it changes."""
@@ -68,13 +149,11 @@ class ChannelWatch:
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
-        for series, value in zip(self._series, o):
+        for series, value in zip(self.series, o):
             if value == value:
                 series.append((t, value))
-        self._judge(t, o, innovation, variance, used, stddev, settings)
-
-    def _judge(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
-               used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
+        if self.jumps is not None:
+            self._compare(t, o, innovation, variance, used, stddev, settings.lost_after)
         longest = settings.constant_after
         for i, value in enumerate(o):
             if value != value:      # NaN: no sample
@@ -105,10 +184,22 @@ class ChannelWatch:
             if t - self._since[i] >= longest and self._is_stuck(i, stddev[i]):
                 self.constant[i] = True
 
+    def _compare(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
+                 used: Sequence[bool], stddev: Sequence[float], longest: float) -> None:
+        """Samples with what was predicted."""
+        for i, value in enumerate(o):
+            if value == value:
+                square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
+                refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
+                self.predicted[i] = variance[i]
+                self.innovations.take(t, i, square, refused, longest)
+                self.units[i].take(value, value - innovation[i], variance[i], refused)
+                self.jumps.take(i, self.series[i], square, refused, stddev[i])      # type: ignore[union-attr]
+
     def _is_noisy(self, i: int, stddev: float) -> bool:
         """Whether the samples before the last one had noise, as far as they are kept: by the median of their second
         differences."""
-        values = [value for _, value in self._series[i]][:-1]
+        values = [value for _, value in self.series[i]][:-1]
         bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
         return bool(bends) and self.step[i] == 0.0 and median(bends) > GRAIN * stddev
 
@@ -119,7 +210,7 @@ class ChannelWatch:
 
     def _stays(self, i: int, stddev: float) -> bool:
         step = self.step[i] if self.step[i] == self.step[i] else 0.0
-        return self._high[i] - self._low[i] > MOVED * (stddev + step)
+        return self._high[i] - self._low[i] > MOVED * (stddev + step) and self._seen_by_others(i)
 
     def since_used(self, t: float, start: float) -> float:
         """Time since any sample was used, s; ``start`` counts as one."""
@@ -141,23 +232,41 @@ class ChannelWatch:
         return [name for name, at, period in zip(self.names, self.seen_at, self.period)
                 if t - at > settings.coast_after and not t - at <= PERIODS * period]
 
-    def rejected(self, threshold: float) -> list[str]:
-        """Channels whose last sample the gate refused, with the reason."""
-        return [f'{name} {offset:.3g} standard deviations off (gate {sqrt(threshold):.3g})'
-                for name, offset in zip(self.names, self.offset) if offset > 0]
+    def calm(self, t: float, longest: float) -> bool:
+        """Whether all channels have sent within ``longest``, s, and nothing speaks against any of them."""
+        jumped = self.jumps is not None and any(self.jumps.jumped)
+        return self.innovations.calm and not (any(self.constant) or jumped) and all(
+            t - at <= longest or at != at for at in self.seen_at)
 
+    def doubted(self, longest: float, t: float) -> list[int]:
+        """Places of channels most of whose samples were refused in the last ``longest``, s, up to ``lost_after``."""
+        return self.innovations.doubted(longest, t, self.period)
 
-def common_step(step: float, change: float, finest: float) -> float:
-    """Step of which all changes so far are multiples, to ``finest``, below which there is none (0); NaN: unknown."""
-    if change != change or step == 0.0:
-        return step
-    if step != step:
-        return change if change > finest else 0.0
-    large, small = max(step, change), min(step, change)
-    while small > finest:
-        rest = large % small
-        large, small = small, 0.0 if small - rest < finest else rest
-    return large if large > 2.0 * finest else 0.0
+    def speed(self, i: int, t: float, longest: float) -> float:
+        """How fast a channel's samples change, per s, by the last of them; NaN where they are too old."""
+        series = [item for item in self.series[i] if t - item[0] <= longest]
+        if self.jumps is None or len(series) < 2 or series[-1][0] <= series[0][0]:
+            return nan
+        # over several periods: quantised samples show a speed only over some
+        return median(self.jumps.slopes(i, series, min(PERIODS, len(series) - 1)))
+
+    def unusable(self, samples: Sequence[float], jumped: Sequence[int] = ()) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of the newest samples (channels,), SI, NaN where missing, that cannot be used:
+        beyond their ends, or of the channels that have ``jumped``."""
+        found = self.ranges.take(samples)
+        if jumped and (places := [i for i in jumped if i not in found.get(Fault.FAR, ())]):
+            found[Fault.JUMPED] = places
+        return found
+
+    def stuck(self, samples: Mapping[int, float]) -> list[int]:
+        """Places of the channels whose samples are not accepted."""
+        return [i for i, value in samples.items() if not self.accepts(i, value)]
+
+    def rejected(self, threshold: float) -> str:
+        """Channels whose last sample the gate refused, as a reason; '' for none."""
+        found = [f'{name} {offset:.3g} standard deviations off (gate {sqrt(threshold):.3g})'
+                 for name, offset in zip(self.names, self.offset) if offset > 0]
+        return f'{reason_of(Fault.REJECTED)}: {"; ".join(found)}' if found else ''
 
 
 class DroppedSamples:
@@ -191,160 +300,3 @@ class DroppedSamples:
         else:
             return True
         return False
-
-
-class ChannelMonitor(ChannelWatch):
-    """The same with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
-    (place)``: whether other sensors in good order see what a channel sees. ``units`` (s,) of the samples."""
-
-    def __init__(self, names: tuple[str, ...], angular: Sequence[bool], seen_by_others: Callable[[int], bool],
-                 units: Sequence[str] = ()) -> None:
-        self._angular, self._seen_by_others = tuple(angular), seen_by_others
-        self._unit_names = tuple(units) or ('',) * len(names)
-        super().__init__(names)
-
-    def reset(self) -> None:
-        """As before the first sample."""
-        super().reset()
-        s = len(self.names)
-        self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
-        self._sudden = [(0.0, 0)] * s   # how far, of a step that so many samples after it are still to show as a jump
-        self.units = [UnitRatio(*item) for item in zip(self._unit_names, self._angular)]
-        self.predicted = [0.0] * s      # variance of the last sample, before it was there
-        self._since_outside = [2 * NEAR] * s
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget what the filter made of the samples: its state starts again."""
-        super().begin()
-        s = len(self.names)
-        self._recent: list[deque[tuple[float, bool]]] = [deque() for _ in range(s)]
-        self.refusals = [0] * s         # among the recent samples
-        self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
-        self._large, self._fits_since = [0] * s, [nan] * s
-        for unit in self.units:
-            unit.begin()
-
-    def _judge(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
-               used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
-        longest = settings.lost_after
-        for i, value in enumerate(o):
-            if value == value:
-                square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
-                refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
-                self.predicted[i] = variance[i]
-                self._remember(t, i, square, refused, longest)
-                self.units[i].take(value, value - innovation[i], variance[i], refused)
-                series = self._series[i]
-                self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
-                # a jump is looked for once as many samples came after it as before, where any of these was outside
-                if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
-                    self._leapt(i, list(series), stddev[i])
-                self._sudden[i] = self._suddenly(i, stddev[i]) if refused else (0.0, 0)
-        super()._judge(t, o, innovation, variance, used, stddev, settings)
-
-    def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
-        """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""
-        recent, squares = self._recent[i], self._squares[i]
-        recent.append((t, refused))
-        if refused:
-            self.refusals[i] += 1
-        while recent[0][0] <= t - longest and len(recent) > FEWEST:
-            self.refusals[i] -= recent.popleft()[1]
-        if not squares or t - squares[-1][0] > longest:     # after a gap it settles first
-            squares.clear()
-            self._large[i], self._fits_since[i] = 0, t
-        squares.append((t, square))
-        if square > MISFIT:
-            self._large[i] += 1
-        while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
-            self._large[i] -= squares.popleft()[1] > MISFIT
-
-    def _suddenly(self, i: int, stddev: float) -> tuple[float, int]:
-        """How far the last sample, which the gate refused, is from where those before it lead, if no motion goes so;
-        of a step before it how far it was, until ``_leapt`` has seen enough samples after it."""
-        steps, times = self._steps(i, list(self._series[i])[-NEAR - 2:])
-        if len(steps) > NEAR and any(steps[:-1]) and times[-1] <= FEWEST * median(times):
-            far = steps[-1] - steps[-2]
-            if abs(far) > _least([abs(b - a) for a, b in zip(steps, steps[1:-1])], stddev):
-                return far, NEAR
-        far, left = self._sudden[i]
-        return (far, left - 1) if left else (0.0, 0)
-
-    def _steps(self, i: int, series: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-        """From sample to sample, and how long each takes, s."""
-        return ([_wrapped(b - a) if self._angular[i] else b - a for (_, a), (_, b) in zip(series, series[1:])],
-                [b - a for (a, _), (b, _) in zip(series, series[1:])])
-
-    def _leapt(self, i: int, series: list[tuple[float, float]], stddev: float) -> None:
-        """Count a step that departs from those before and after by far more than these change: no motion."""
-        steps, times = self._steps(i, series)
-        before, far, after = steps[:NEAR], steps[NEAR], steps[NEAR + 1:]
-        bends = [abs(b - a) for part in (before, after) for a, b in zip(part, part[1:])]
-        far -= min(max(far, min(before[-1], after[0])), max(before[-1], after[0]))
-        least = _least(bends, stddev)
-        freed = any(after) and not any(before)      # it was stuck, and no longer is
-        if abs(far) > least and times[NEAR] <= FEWEST * median(times) and not freed:
-            back = abs(self.jumped[i] + far) <= max(least, SAME * abs(far))
-            self.jumped[i] = 0.0 if back else self.jumped[i] + far
-
-    def _stays(self, i: int, stddev: float) -> bool:
-        """A quantised sensor repeats itself at rest: others must see it move."""
-        return super()._stays(i, stddev) and self._seen_by_others(i)
-
-    def jumps(self) -> list[str]:
-        """Channels that have jumped and not back, with how far; those whose last sample may be a jump, too."""
-        return [f'{name} by {far or sudden:.3g}' for name, far, (sudden, _) in zip(
-            self.names, self.jumped, self._sudden) if far or sudden]
-
-    def calm(self, t: float, longest: float) -> bool:
-        """Whether all channels have sent within ``longest``, s, and nothing speaks against any of them."""
-        return not (any(self.refusals) or any(self.constant) or any(self.jumped)) and all(
-            t - at <= longest or at != at for at in self.seen_at) and all(
-            2 * large <= len(squares) for large, squares in zip(self._large, self._squares))
-
-    def doubted(self, longest: float, t: float) -> list[int]:
-        """Places of channels most of whose samples were refused in the last ``longest``, s, up to ``lost_after``."""
-        return [i for i, bad in enumerate(self.refusals) if bad and self._mostly(i, longest, t)]
-
-    def _mostly(self, i: int, longest: float, t: float) -> bool:
-        """More than half of the samples, and of half of those that come in so long; of three at low rates."""
-        count = bad = 0
-        for at, refused in reversed(self._recent[i]):
-            if at <= t - longest and count >= FEWEST:
-                break
-            count, bad = count + 1, bad + refused
-        usual = 0.5 * longest / self.period[i] if self.period[i] > 0 else 0.0
-        return count >= FEWEST and 2 * bad > max(count, usual)
-
-    def misfits(self, longest: float) -> list[tuple[int, float]]:
-        """Channels whose innovations are, by their median, 2.5 times what is stated, or more, with their mean NIS."""
-        return [(i, sum(square for _, square in squares) / len(squares)) for i, squares in enumerate(self._squares)
-                if 2 * self._large[i] > len(squares) >= FITTED
-                and squares[-1][0] - self._fits_since[i] >= TWICE * longest]
-
-    def cautious(self) -> bool:
-        """Whether the innovations of all channels are far smaller than they are stated."""
-        means = [sum(square for _, square in squares) / len(squares) for squares in self._squares if squares]
-        return bool(means) and max(means) < CAUTIOUS and not any(self.refusals)
-
-    def speed(self, i: int, t: float, longest: float) -> float:
-        """How fast a channel's samples change, per s, by the last of them; NaN where they are too old."""
-        series = [item for item in self._series[i] if t - item[0] <= longest]
-        if len(series) < 2 or series[-1][0] <= series[0][0]:
-            return nan
-        apart = min(PERIODS, len(series) - 1)       # several periods: quantised samples show a speed only over some
-        slopes = [(_wrapped(b - a) if self._angular[i] else b - a) / (later - earlier)
-                  for (earlier, a), (later, b) in zip(series, series[apart:]) if later > earlier]
-        return median(slopes)
-
-
-def _least(bends: Sequence[float], stddev: float) -> float:
-    """How far a sample must be from where those before it lead, which changed by ``bends``, to be a jump."""
-    largest, noise = max(bends), NOISE * stddev
-    least = FARTHER * largest + noise
-    return min(least, 2.0 * noise) if largest <= noise else least       # bends that are noise do not make it larger
-
-
-def _wrapped(angle: float) -> float:
-    return (angle + pi) % (2.0 * pi) - pi

@@ -96,11 +96,11 @@ KINDS = {
         'jumped', 'a position faster than any machine, or a pressure alone, from one sample to the next',
         f'{_REFUSED} until as much is jumped back',
         'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
-        '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.samples.NOISE} standard deviations; '
-        'one pressure of a cylinder that changes by {monitor.samples.SUDDEN} times the largest change in the '
-        '{monitor.samples.SIDE} samples beside it and {monitor.samples.NOISES} standard deviations, at '
-        '{monitor.samples.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
-        'it by {monitor.channels.FARTHER} times their changes, and {monitor.channels.NOISE} standard deviations, of a '
+        '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.steps.NOISE} standard deviations; '
+        'one pressure of a cylinder that changes by {monitor.steps.SUDDEN} times the largest change in the '
+        '{monitor.steps.SIDE} samples beside it and {monitor.steps.NOISES} standard deviations, at '
+        '{monitor.steps.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
+        'it by {monitor.steps.FARTHER} times their changes, and {monitor.steps.NOISE} standard deviations, of a '
         'sample that is rejected, and then off those after it, too', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from ..description.coordinate_units import measured_unit
 from ..filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
 from ..filters.linkage_settings import LinkageSettings
 from ..filters.parts.problem import Problem
-from .bounds import Bounds
-from .channels import FEWEST, LASTING, PATIENCE, ChannelMonitor
+from .bounds import Bounds, mechanism_ends
+from .channels import LASTING, PATIENCE, ChannelMonitor
 from .faults import NONE, Fault, joined, reason_of
-from .samples import EndCheck
 from .status import ObserverStatus
+from .steps import FEWEST, JumpCheck
+from .units import UnitRatio
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
@@ -48,9 +49,12 @@ class StateMonitor:
 
     def __init__(self, problem: Problem) -> None:
         self.observed, self.problem = ObservedCoordinates(problem), problem
-        units = [measured_unit(problem.model.description, name.partition('.')[0]) for name in problem.channels]
-        self.watch = ChannelMonitor(problem.channels, problem.angular, self._seen_by_others, units)
-        self.bounds, self.ends = Bounds(problem.model), EndCheck(problem)
+        self._stddev = problem.stddev.tolist()
+        units = [UnitRatio(measured_unit(problem.model.description, name.partition('.')[0]), angular)
+                 for name, angular in zip(problem.channels, problem.angular)]
+        self.watch = ChannelMonitor(problem.channels, mechanism_ends(problem, self._stddev), (), self._seen_by_others,
+                                    JumpCheck(problem.angular), units)
+        self.bounds = Bounds(problem.model)
         self._settings = LinkageSettings()
         self.reset()
 
@@ -58,7 +62,6 @@ class StateMonitor:
         """As before the first sample."""
         self.watch.reset()
         self.bounds.reset()
-        self.ends.reset()
         self._restarts, self.in_row, self.raised, self._raised_by = 0, 0, 1.0, ''
         self._episodes, self._peak, self._since = 0, 1.0, 0.0
         self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
@@ -88,16 +91,18 @@ class StateMonitor:
         """Whether ``raised`` has fallen: for ``lost_after``, for twice as long after each time that it rose again, the
         innovations are far smaller than stated."""
         wait = self._settings.lost_after * 2.0 ** min(self._episodes - 1, LONGEST)
-        if self.raised <= 1.0 or t - max(self._settled, self._lowered) < wait or not self.watch.cautious():
+        if self.raised <= 1.0 or t - max(self._settled, self._lowered) < wait or not self.watch.innovations.cautious():
             return False
         self.raised, self._lowered = max(1.0, self.raised / STEP), t
         return True
 
-    def unusable(self, samples: Mapping[int, float], stddev: list[float]) -> dict[int, Fault]:
-        """By place, what is wrong with those of some samples, NaN where missing, that lie where they cannot, or are of
-        a sensor that is not in order; ``stddev`` (s,) of all channels."""
-        found = self.ends.take(samples, stddev)
-        return found | {place: Fault.STUCK for place, value in samples.items() if not self.watch.accepts(place, value)}
+    def unusable(self, samples: Mapping[int, float], stddev: list[float]) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of some samples, by their place and NaN where missing, that lie where they cannot,
+        or are of a sensor that is not in order; ``stddev`` (s,) of all channels."""
+        if self._stddev is not stddev:
+            self._stddev, self.watch.ranges.ends = stddev, mechanism_ends(self.problem, stddev)
+        found = {Fault.STUCK: self.watch.stuck(samples)}
+        return found | self.watch.unusable([samples.get(i, nan) for i in range(len(stddev))])
 
     def take(self, t: float, q: np.ndarray, qd: np.ndarray, o: Sequence[float], innovation: Sequence[float],
              variance: Sequence[float], used: Sequence[bool], stddev: Sequence[float],
@@ -113,11 +118,10 @@ class StateMonitor:
         variance = covariance.diagonal().tolist()
         wrong = self._nonsense(t, names, q, qd, variance)
         vague = '' if wrong else _vague(names, variance, settings)
-        rejected = watch.rejected(threshold)
-        refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}' if rejected else ''
+        refused = watch.rejected(threshold)
         if wrong or vague:
-            said = (wrong or (vague, Fault.VAGUE), *self.ends.said, (refused, Fault.REJECTED))
-            return _assessment(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(rejected))
+            said = (wrong or (vague, Fault.VAGUE), *self._beyond(), (refused, Fault.REJECTED))
+            return _assessment(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(refused))
         doubted = watch.doubted(settings.lost_after, t)
         again, by = self._again(t, doubted, o)
         if again:
@@ -174,7 +178,8 @@ class StateMonitor:
         if t - self.start < longest / 2.0:      # the first sample was wrong, and all that followed from it
             due, others = [i for i, value in enumerate(o) if value == value], []
         else:       # what was disturbed with it
-            due = [i for i, count in enumerate(watch.refusals) if i in due or count >= FEWEST and o[i] == o[i]]
+            due = [i for i, count in enumerate(watch.innovations.refusals)
+                   if i in due or count >= FEWEST and o[i] == o[i]]
             others = [i for i in others if i not in due]
         for i in due:
             own = self.observed.coordinates(rows, i)
@@ -189,13 +194,14 @@ class StateMonitor:
         """What is wrong, one by one."""
         watch, settings, names = self.watch, self._settings, self.problem.channels
         unchecked = self._unchecked(doubted)
-        if not (unchecked or self.ends.said) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
+        beyond = self._beyond()
+        if not (unchecked or beyond) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
             return []
         idle = watch.since_used(t, self.start)
         found = [(f'no sample used for {idle:.3g} s', Fault.UNMEASURED)] if idle > settings.coast_after else []
-        found += self.ends.said
+        found += beyond
         stuck, silent = [name for name, is_so in zip(names, watch.constant) if is_so], watch.silent(t, settings)
-        jumped = watch.jumps()
+        jumped = watch.jumps.found(names) if watch.jumps else []
         # what a constant sensor has led astray is no unit
         units = [f'{name} in {unit.found}' for name, unit in zip(names, watch.units) if unit.found and not stuck]
         found += [(reason_of(Fault.STUCK, *stuck), Fault.STUCK)] if stuck else []
@@ -210,10 +216,22 @@ class StateMonitor:
             found.append((reason_of(Fault.MISFIT, 'the noise of the motion is raised '
                                     f'{self.raised:g} times to follow {self._raised_by}'), Fault.MISFIT))
         found += [(reason_of(Fault.MISFIT, f'mean NIS of {names[i]} {mean:.3g}, expected 1'), Fault.MISFIT)
-                  for i, mean in watch.misfits(settings.lost_after)]
+                  for i, mean in watch.innovations.misfits(settings.lost_after)]
         if doubted or found and refused:
             found.append((self._refusal(doubted, refused), Fault.REJECTED))
         return found
+
+    def _beyond(self) -> list[Said]:
+        """Which last samples lie where they cannot."""
+        return [(self._reads(place, value, fault), fault) for place, found in self.watch.ranges.beyond.items()
+                for fault, value in found.items()]
+
+    def _reads(self, place: int, value: float, fault: Fault) -> str:
+        name = self.problem.channels[place]
+        sensor = self.problem.model.description.sensors[name.partition('.')[0]]
+        where, low, high = (f'beyond the limits of {sensor.coordinate}', *self.bounds.limits[sensor.coordinate][1:]
+                            ) if fault is Fault.FAR else (reason_of(fault), *(sensor.range or (nan, nan)))
+        return f'{name} reads {value:.4g}, {where}, {low:.4g} to {high:.4g}'
 
     def _unchecked(self, doubted: Sequence[int]) -> list[int]:
         """Places of channels that alone see a coordinate, and that any sample would fit."""

@@ -80,6 +80,10 @@ class UnitRatio:
 
     def __init__(self, unit: str = '', angular: bool = False) -> None:
         self._factors, self._angular = FACTORS.get(unit, {}), angular
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first sample."""
         self.found, self._used = '', 0
         self.begin()
 

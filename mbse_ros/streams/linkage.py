@@ -182,16 +182,18 @@ class LinkageStage:
         timely = {name: value for name, value in values.items() if acting and name in self._input_places}
         late = self._history.last.index - self._grid.index(stamp_ns) >= self._window
         reason = STARTED if status is StampStatus.LATE and not late else status.value
-        for name in values.keys() - timely.keys():
-            self._dropped.add(reason, name, stamp_ns, values[name], f'a stamp after {self._grid.stamp(oldest)} ns')
+        for name in values:
+            if name not in timely:
+                self._dropped.add(reason, name, stamp_ns, values[name], f'a stamp after {self._grid.stamp(oldest)} ns')
         return timely
 
     def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
         """Begin a grid where the sensors say, the rest as it was; ``_broken``: why the last state could not be kept."""
         tuned, names = self._active.running.tuned, self.model.independent
         samples = {i: values.get(name, nan) for i, name in enumerate(self.channels)}
-        unusable = self._monitor.unusable(samples, tuned.deviations)
-        o = np.array([nan if i in unusable else value for i, value in samples.items()])
+        o = np.array(list(samples.values()))
+        for places in self._monitor.unusable(samples, tuned.deviations).values():
+            o[places] = nan
         if self.settings.start_at == 'sensors':
             self._last_q = first_pose(self._monitor.observed, o, tuned.stddev, self._last_q)
         shown = self._monitor.observed.shown(self._last_q)
@@ -221,8 +223,9 @@ class LinkageStage:
             changed = index
         unusable = self._monitor.unusable(measured, self._active.running.tuned.deviations)
         for place, value in measured.items():
-            if place in unusable:
-                self._dropped.dropped[next(why for fault, why in DROPPED.items() if fault in unusable[place])] += 1
+            reason = next((why for fault, why in DROPPED.items() if place in unusable.get(fault, ())), '')
+            if reason:
+                self._dropped.dropped[reason] += 1
             else:
                 self._history[index].o[place] = value
         first = self._inputs.placed(self._history)

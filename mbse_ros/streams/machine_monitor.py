@@ -17,11 +17,11 @@ from ..filters.hydraulic_state import SegmentResult
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
-from ..monitor.bounds import StateBounds
-from ..monitor.channels import LASTING, PATIENCE, ChannelWatch
+from ..monitor.bounds import StateBounds, machine_ends
+from ..monitor.channels import LASTING, PATIENCE, ChannelMonitor
 from ..monitor.faults import NONE, Fault, reason_of, together
 from ..monitor.rates import too_rare
-from ..monitor.samples import RangeCheck
+from ..monitor.steps import PressureSteps, StepCheck
 from ..monitor.units import UnitCheck
 from .records import ObserverStatus, Segment
 
@@ -49,9 +49,11 @@ class MachineMonitor:
         self.machine, self._observer = machine, observer
         self._stddev = np.sqrt(variances(machine)).tolist()
         # values between two samples are no multiples of a step: the file's is taken
-        self._watch = ChannelWatch(machine.channels, [item.sensor.resolution for item in machine.all_channels])
+        self._watch = ChannelMonitor(machine.channels, machine_ends(machine),
+                                     [item.sensor.resolution for item in machine.all_channels])
         self._recovery = Recovery(machine, observer)
-        self._limits, self._faint, self._innovations = RangeCheck(machine), UnitCheck(machine), InnovationWatch()
+        self._positions, self._pressures = StepCheck(machine), PressureSteps(machine)
+        self._faint, self._innovations = UnitCheck(machine), InnovationWatch()
         self.configure()
         self.reset()
 
@@ -71,7 +73,8 @@ class MachineMonitor:
 
     def forget_samples(self) -> None:
         """What was read before is of another time."""
-        self._limits.reset()
+        self._positions.reset()
+        self._pressures.reset()
         self._faint.reset()
 
     def begin(self, start: float, why: str = '', faults: Fault = Fault.SETTLING) -> None:
@@ -88,36 +91,42 @@ class MachineMonitor:
 
     def judge_samples(self, segment: Segment) -> UsableSamples:
         """Leave out samples that measure nothing, and those of sensors found constant or in another unit."""
-        samples = self._within_limits(segment)
+        samples = self._row_by_row(segment)
         faint, refused, values = self._faint.found, samples.refused, samples.values
         if faint:
             refused[Fault.UNIT] = list(faint)
         if any(self._watch.constant) or faint:
-            out = [i for i, constant in enumerate(self._watch.constant)
-                   if constant and not self._watch.accepts(i, float(values[-1, i]))]
+            stuck = self._watch.stuck(dict(enumerate(values[-1].tolist())))
             values = values.copy()
-            values[:, [*out, *faint]] = nan
+            values[:, [*stuck, *faint]] = nan
         self._refused = refused
         return samples._replace(values=values)
 
-    def _within_limits(self, segment: Segment) -> UsableSamples:
+    def _row_by_row(self, segment: Segment) -> UsableSamples:
         """Periods that are joined are looked at one by one, by the samples of the positions."""
         values, n, back, cut = segment.values, len(segment.values), [], -1
         repeats = segment.repeats.tolist()
-        every = max(1, int(min([repeats[k] for k in self._limits.jumps.places], default=n)))
+        every = max(1, int(min([repeats[k] for k in self._positions.places], default=n)))
         unusable: dict[Fault, set[int]] = {}
         for row in range((n - 1) % every, n, every):
             t = segment.stamp_ns * 1e-9 - (n - 1 - row) * segment.step_ns * 1e-9
-            found = self._limits.take(t, segment.values[row], self._settings, self._watch.constant)
-            back += self._limits.jumps.back
-            if found or self._limits.jumps.cut:
+            found = self._unusable(t, segment.values[row].tolist())
+            back += self._positions.back
+            if found or self._positions.cut:
                 values = values.copy() if values is segment.values else values
-            if self._limits.jumps.cut:
+            if self._positions.cut:
                 values[:row], cut, back, unusable = nan, row, [], {}
             for fault, places in found.items():
                 values[max(0, row - every + 1):row + 1, places] = nan
                 unusable.setdefault(fault, set()).update(places)
         return UsableSamples(values, back, cut, {fault: sorted(places) for fault, places in unusable.items()})
+
+    def _unusable(self, t: float, samples: list[float]) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of the samples (channels,) at ``t``, s, that are beyond their range or jumped."""
+        jumped = self._positions.take(t, samples, self._settings, self._watch.constant)
+        if self._positions.cut:
+            self._pressures.reset()
+        return self._watch.unusable(samples, (*jumped, *self._pressures.take(t, samples)))
 
     def starts(self, segment: Segment, samples: UsableSamples, restart: bool) -> bool:
         """Whether a state starts with a segment: it is to, or the log is cut within."""
@@ -183,11 +192,10 @@ class MachineMonitor:
         t, variance = segment.stamp_ns * 1e-9, result.covariance.diagonal()
         if all(map(isnan, measured)):
             return ObserverStatus.LOST, reason_of(Fault.UNMEASURED), Fault.UNMEASURED
-        found, refused = self._unusable(measured), ''
+        found, refused = self._said(measured), self._watch.rejected(self._observer.threshold)
         if lost := self._bounds.broken(result.mean[-1], variance):
             return ObserverStatus.LOST, *together({lost[1]: lost[0], Fault.JUMPED: found.get(Fault.JUMPED, '')})
-        if rejected := self._watch.rejected(self._observer.threshold):
-            refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}'
+        if refused:
             if self._watch.contradicted(t, self._start, self._settings.lost_after):
                 return ObserverStatus.LOST, refused, Fault.REJECTED
             if self._watch.refused(t, self._start, self._settings.doubt_after):
@@ -204,7 +212,7 @@ class MachineMonitor:
             Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(
                 result.rare, segment.channels, segment.repeats.tolist(), segment.step_ns), Fault.REJECTED: refused})
 
-    def _unusable(self, measured: list[float]) -> dict[Fault, str]:
+    def _said(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""
         if not (self._refused or any(self._watch.constant) or any(map(isnan, measured))):
             return {}       # nearly always
@@ -236,7 +244,7 @@ class Recovery:
         self._settled, self._looked = False, (0.0, inf)
         self.due: list[int] = []        # places of channels by which coordinates are to start again
 
-    def judge(self, t: float, start: float, watch: ChannelWatch) -> None:
+    def judge(self, t: float, start: float, watch: ChannelMonitor) -> None:
         """Look for sensors of positions, each alone with its coordinate, all of whose samples have been refused for so
         long, since ``start``, s, that the estimate is what is wrong; not again and again: then it is the sensor."""
         longest = self._observer.settings.lost_after

@@ -11,7 +11,9 @@ import pytest
 from machine_variants import changed
 
 from mbse_ros.monitor.bounds import Bounds, with_room
-from mbse_ros.monitor.channels import ChannelMonitor, ChannelWatch, common_step
+from mbse_ros.monitor.channels import ChannelMonitor
+from mbse_ros.monitor.steps import JumpCheck, common_step
+from mbse_ros.monitor.units import UnitRatio
 from mbse_ros.streams.linkage import LinkageSettings
 from mbse_ros.streams.stages import ObserverStage
 
@@ -19,8 +21,8 @@ SETTINGS = LinkageSettings(coast_after=0.1, lost_after=0.5, constant_after=1.0)
 STDDEV = 0.01
 
 
-def fed(watch: ChannelWatch, values: Iterable[float], dt: float = 0.05, square: float = 0.0, used: bool = True,
-        predicted: Iterable[float] | None = None) -> ChannelWatch:
+def fed(watch: ChannelMonitor, values: Iterable[float], dt: float = 0.05, square: float = 0.0, used: bool = True,
+        predicted: Iterable[float] | None = None) -> ChannelMonitor:
     """Samples with a squared normalised innovation each, or with predictions."""
     values = np.array(list(values), dtype=float)
     offsets = np.full(values.size, np.sqrt(square)) if predicted is None else values - np.array(list(predicted))
@@ -31,13 +33,13 @@ def fed(watch: ChannelWatch, values: Iterable[float], dt: float = 0.05, square: 
 
 def one() -> ChannelMonitor:
     """A channel that other sensors see, too."""
-    return ChannelMonitor(('a',), (False,), lambda place: True)
+    return ChannelMonitor(('a',), jumps=JumpCheck((False,)), units=(UnitRatio(),))
 
 
 @pytest.mark.parametrize('dt, inside, outside', [(0.1, 0.51, 0.49), (0.01, 0.11, 0.09)])
 def test_a_sensor_that_is_silent(dt: float, inside: float, outside: float) -> None:
     """For five of its periods, and for coast_after."""
-    watch = fed(ChannelWatch(('a',)), [0.0, 1.0, 2.0], dt)
+    watch = fed(ChannelMonitor(('a',)), [0.0, 1.0, 2.0], dt)
     assert watch.silent(2 * dt + inside, SETTINGS) == ['a'] and watch.silent(2 * dt + outside, SETTINGS) == []
 
 
@@ -47,7 +49,7 @@ def test_a_value_that_stays_while_the_prediction_moves(moved: float, constant: b
     """By five deviations and steps."""
     values = [0.0, step, *[2 * step] * 30]
     way = np.linspace(0.0, moved * (STDDEV + step), 30)
-    watch = fed(ChannelWatch(('a',)), values, predicted=[0.0, step, *2 * step + way])
+    watch = fed(ChannelMonitor(('a',)), values, predicted=[0.0, step, *2 * step + way])
     assert watch.constant == [constant]
 
 
@@ -56,14 +58,14 @@ def test_a_sensor_with_noise_does_not_repeat_itself(grain: float, constant: bool
     """Its second differences before were a twentieth of the stated deviation, by their median."""
     noise = np.random.default_rng(3).standard_normal(9)
     noise *= grain * STDDEV / np.median(np.abs(np.diff(noise, 2)))
-    assert fed(ChannelWatch(('a',)), [*noise, *[noise[-1]] * 30]).constant == [constant]
+    assert fed(ChannelMonitor(('a',)), [*noise, *[noise[-1]] * 30]).constant == [constant]
 
 
 @pytest.mark.parametrize('resolution, constant', [((), True), ((3.0 * STDDEV,), False)])
 def test_a_sensor_whose_resolution_is_known_may_repeat_itself(resolution: tuple[float, ...], constant: bool) -> None:
     """Values between two of its samples are no multiples of it."""
     values = 3.0 * STDDEV * np.array([0.0, 1.0, 0.3137, 1.0, 0.7071, 2.0, 1.2247, 1.0, 0.4142])
-    watch = ChannelWatch(('a',), resolution)
+    watch = ChannelMonitor(('a',), resolution=resolution)
     for k, value in enumerate([*values, *[values[-1]] * 30]):
         watch.take(0.1 * k, [value], [0.0], [1.0], [True], [STDDEV], SETTINGS)
     assert watch.constant == [constant]
@@ -78,7 +80,7 @@ def test_the_observer_of_a_machine_takes_the_resolution_of_its_file() -> None:
 def test_a_step_of_the_values_is_no_finer_than_a_hundredth_of_the_noise() -> None:
     assert [common_step(0.05, change, 1e-3) for change in (0.1, 0.125)] == pytest.approx([0.05, 0.025])
     for step, found in ((1.02, 1.02), (0.98, 0.0)):
-        assert fed(ChannelWatch(('a',)), [0.0, step * 0.01 * STDDEV]).step == [pytest.approx(found * 0.01 * STDDEV)]
+        assert fed(ChannelMonitor(('a',)), [0.0, step * 0.01 * STDDEV]).step == [pytest.approx(found * 0.01 * STDDEV)]
 
 
 @pytest.mark.parametrize('count, dt, square, misfit', [
@@ -86,12 +88,13 @@ def test_a_step_of_the_values_is_no_finer_than_a_hundredth_of_the_noise() -> Non
     (30, 0.04, 2.9, True), (29, 0.04, 2.9, False),          # of 30 samples
     (102, 0.01, 2.9, True), (100, 0.01, 2.9, False)])       # and of twice lost_after
 def test_innovations_that_do_not_fit(count: int, dt: float, square: float, misfit: bool) -> None:
-    assert bool(fed(one(), range(count), dt, square).misfits(SETTINGS.lost_after)) is misfit
+    assert bool(fed(one(), range(count), dt, square).innovations.misfits(SETTINGS.lost_after)) is misfit
 
 
 def test_innovations_that_are_far_too_small() -> None:
     """Three tenths of what they should be."""
-    assert fed(one(), range(40), square=0.29).cautious() and not fed(one(), range(40), square=0.31).cautious()
+    assert fed(one(), range(40), square=0.29).innovations.cautious()
+    assert not fed(one(), range(40), square=0.31).innovations.cautious()
 
 
 def test_three_samples_that_are_refused() -> None:
@@ -101,7 +104,9 @@ def test_three_samples_that_are_refused() -> None:
 
 def jumped(*steps: float, square: float = 16.0) -> float:
     """How far a channel has jumped after these steps."""
-    return fed(one(), np.cumsum([0.0, *steps]), square=square).jumped[0]
+    watch = fed(one(), np.cumsum([0.0, *steps]), square=square)
+    assert watch.jumps is not None
+    return watch.jumps.jumped[0]
 
 
 REST = [0.0] * 4

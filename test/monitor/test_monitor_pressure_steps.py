@@ -7,7 +7,7 @@ from plausibility_logs import MACHINES, log_of, machine_of, named, verdict
 
 from mbse_ros.errors import SampleError
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.monitor.samples import SIDE, PressureSteps, suddenness
+from mbse_ros.monitor.steps import SIDE, PressureSteps, suddenness
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import PayloadStatus
 

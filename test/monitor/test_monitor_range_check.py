@@ -8,9 +8,9 @@ import pytest
 from machine_variants import variant
 
 from mbse_ros.machine import load_machine
-from mbse_ros.monitor.bounds import StateBounds
+from mbse_ros.monitor.bounds import RangeCheck, StateBounds, machine_ends
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.monitor.samples import RangeCheck
+from mbse_ros.streams.stages import ObserverStage
 
 CHANNELS = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'
 USUAL = 0.2, 4e6, 3e6
@@ -19,7 +19,7 @@ USUAL = 0.2, 4e6, 3e6
 def limits(**changes: object) -> RangeCheck:
     machine = variant('patu655_lift', **changes)
     assert machine.channels == CHANNELS
-    return RangeCheck(machine)
+    return RangeCheck(machine_ends(machine))
 
 
 @pytest.mark.parametrize('changes, samples, found', [
@@ -38,7 +38,7 @@ def limits(**changes: object) -> RangeCheck:
     ({}, (0.2, 33e6, 3e6), {Fault.FAR: [1]}),              # pump 10 MPa, areas 1.46 to 1, a load that stops: 29 MPa
     ({}, (np.nan, np.nan, np.nan), {})])
 def test_one_sample(changes: dict, samples: tuple, found: dict) -> None:
-    assert limits(**changes).take(0.0, np.array(samples)) == found
+    assert limits(**changes).take(samples) == found
 
 
 @pytest.mark.parametrize('entry, value, said', [
@@ -68,9 +68,9 @@ def test_a_swing_that_is_too_fast_has_the_unit_of_an_angle() -> None:
 
 
 def test_a_jump_far_outside_has_one_reason_and_is_forgotten() -> None:
-    it = limits()
-    assert it.take(0.0, np.array(USUAL)) == {}
-    assert it.take(0.01, np.array([0.3, 4e6, 3e6])) == {Fault.JUMPED: [0]}
-    assert it.take(0.02, np.array([0.9, 4e6, -1e6])) == {Fault.FAR: [0], Fault.VACUUM: [2]}
-    it.reset()
-    assert it.take(0.03, np.array([0.3, 4e6, 3e6])) == {}
+    it = ObserverStage(variant('patu655_lift'))._monitor
+    assert it._unusable(0.0, list(USUAL)) == {}
+    assert it._unusable(0.01, [0.3, 4e6, 3e6]) == {Fault.JUMPED: [0]}
+    assert it._unusable(0.02, [0.9, 4e6, -1e6]) == {Fault.FAR: [0], Fault.VACUUM: [2]}
+    it.forget_samples()
+    assert it._unusable(0.03, [0.3, 4e6, 3e6]) == {}

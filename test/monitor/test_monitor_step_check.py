@@ -12,7 +12,7 @@ from core_support import crane, feed, work_cycle
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.bounds import StateBounds
-from mbse_ros.monitor.samples import StepCheck
+from mbse_ros.monitor.steps import StepCheck
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus

@@ -11,7 +11,7 @@ import pytest
 import mbse_ros as mbse
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.filters.filters import OF_MECHANISMS
-from mbse_ros.monitor.channels import common_step
+from mbse_ros.monitor.steps import common_step
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 

@@ -15,7 +15,7 @@ from plausibility_logs import frames_of, machine_of
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
-from mbse_ros.monitor.samples import StepCheck
+from mbse_ros.monitor.steps import StepCheck
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.machine_monitor import Recovery
 from mbse_ros.streams.pipeline import Output, Pipeline

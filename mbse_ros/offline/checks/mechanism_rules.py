@@ -23,7 +23,7 @@ from ...filters.parts.problem import Problem, problem
 from ...machine.channels import Channel, sensor_channels
 from ...monitor.ages import Ages
 from ...monitor.mechanism import PLACES, RATES
-from ...monitor.samples import SIDE
+from ...monitor.steps import SIDE
 from ...streams.start import moved_to
 from ..log_samples import LogSamples
 from .channel_series import STEP, Means, Series, means_of, series_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...machine import Machine
 from ...machine.equations import pressure_pairs
-from ...monitor.samples import CALM, LONGEST, NOISES, SIDE, SUDDEN, WIDTH, suddenness
+from ...monitor.steps import CALM, LONGEST, NOISES, SIDE, SUDDEN, WIDTH, suddenness
 from .channel_series import Series
 from .remedies import Finding
 

@@ -1,40 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that measure nothing: beyond a range, or of a position that jumps.
+"""Samples that step as nothing moves or flows.
 
-Of a range: a pressure below vacuum, or far above all that the circuit has; a sample at an end of the sensor's range; a
-position far outside the machine's.
-
-Of a step of a position: no piston or joint is elsewhere from one sample to the next. A filter that follows an outside
+A position of a machine: no piston or joint is elsewhere from one sample to the next. A filter that follows an outside
 force finds a position again wherever its sensor says that it is. So a sensor whose zero slips by 50 mm would be
 believed, and the mass with it. What no machine can move from sample to sample is a jump; the samples are refused until
 as much is jumped back. Sooner they are believed only where something shows that the later ones are right: the sensor
 had repeated one value before, two sensors had been exchanged and are no longer, the ones before were the first few of
 the stream, or the whole log is cut.
 
-Of a step of a pressure: a chamber's changes by what flows in and by the piston's motion, and both take several samples,
+A pressure: a chamber's changes by what flows in and by the piston's motion, and both take several samples,
 which change, too; what pushes the piston changes both of its chambers. A single pressure that is another from one
 sample on, among samples that are calm, is not one of the fluid: its amplifier, its plug or its supply has changed. The
 mass would take it for a load. So the sensor is refused until it steps back as far.
+
+A sensor of a mechanism: its joints may be as fast as they like, so a step is a jump by what the samples change beside
+it. It says that the sensor is not in order; the gate refuses its samples.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from math import inf, isfinite, nan, nextafter
+from collections.abc import Sequence
+from math import isfinite, nan, pi
+from statistics import median
 
 import numpy as np
 
 from ..filters.observer_settings import ObserverSettings
-from ..filters.parts.problem import Problem
 from ..machine import Machine
-from ..machine.channels import Channel
 from ..machine.equations import pressure_pairs
-from .bounds import DEEPEST, ROOM, highest_pressure, joint_limits, with_room
-from .channels import FEWEST, FINEST, common_step
-from .faults import Fault, joined, reason_of
 
-Ends = dict[Fault, list[tuple[int, float, float]]]       # by fault: place of a channel, lowest and highest sample
+FINEST = 0.01       # of a standard deviation: a smaller step of the values is none
+FEWEST = 3          # samples from which a channel is judged, at low rates
+NEAR = 4            # samples before and after a jump
 SIDE = 4            # changes from sample to sample on each side of one
 WIDTH = 2 * SIDE + 1
 NOISES = 3.0        # deviations of the noise that are added to what the changes beside it scatter
@@ -42,131 +40,23 @@ SUDDEN = 3.0        # times this sum: a change that is sudden; in sound logs of 
 CALM = 1.0          # ... of the other chamber, up to which it knows nothing of the change
 LONGEST = 0.0255    # s between samples, beyond which a valve that opens may do all of its work
 BACK = 0.5          # of a step, from which on one the other way takes it back
+NOISE = 8.0         # standard deviations of a sample, which no jump is
+OUTSIDE = 15.14     # square of a normalised innovation that 0.9999 of good ones do not reach, whatever the gate
+FARTHER = 5.0       # times the largest change of the step among the samples beside it: a jump
+SAME = 0.1          # of a jump, to which another one takes it back
 
 
-class RangeCheck:
-    """Looks at the newest samples of a machine's channels. ``ends``: by fault, place of a channel and the samples, SI,
-    below and above which it measures nothing."""
-
-    def __init__(self, machine: Machine) -> None:
-        channels = list(enumerate(machine.all_channels))
-        self.ends: Ends = {
-            Fault.VACUUM: [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
-            Fault.SATURATED: [(i, *_range(found, c.sensor.noise)) for i, c in channels
-                              if (found := c.sensor.range) is not None],
-            Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
-                                            if c.kind == 'pressure')]}
-        self.jumps, self._steps = StepCheck(machine), PressureSteps(machine)
-
-    def reset(self) -> None:
-        """Forget the samples before."""
-        self.jumps.reset()
-        self._steps.reset()
-
-    def take(self, t: float, values: np.ndarray, settings: ObserverSettings = ObserverSettings(),
-             constant: Sequence[bool] = ()) -> dict[Fault, list[int]]:
-        """Places, by fault, of those of the newest samples (channels,), SI, that cannot be used; ``constant``: see
-        ``StepCheck``."""
-        numbers = values.tolist()
-        jumped = self.jumps.take(t, numbers, settings, constant)
-        if self.jumps.cut:
-            self._steps.reset()
-        found = {fault: places for fault, ends in self.ends.items()
-                 if (places := [i for i, low, high in ends if numbers[i] < low or numbers[i] > high])}
-        if places := [i for i in (*jumped, *self._steps.take(t, numbers)) if i not in found.get(Fault.FAR, ())]:
-            found[Fault.JUMPED] = places
-        return found
-
-
-class EndCheck:
-    """Looks at samples of a mechanism: beyond the ``range`` of a sensor, or, of an encoder, beyond the limits of its
-    joint by more than a state may be and than noise."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._channels, self._limits = problem.channels, joint_limits(problem.model)
-        self._sensors = [problem.model.description.sensors[name.partition('.')[0]] for name in self._channels]
-        self._made = problem.stddev.tolist(), self._ends(problem.stddev.tolist())
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the samples before."""
-        self._found: dict[int, dict[Fault, str]] = {}
-
-    @property
-    def any(self) -> bool:
-        """Whether any channel has ends."""
-        return any(self._made[1].values())
-
-    @property
-    def said(self) -> list[tuple[str, Fault]]:
-        """What is wrong with the last sample of each channel."""
-        return [(text, fault) for found in self._found.values() for fault, text in found.items()]
-
-    def take(self, samples: Mapping[int, float], stddev: list[float]) -> dict[int, Fault]:
-        """Faults, by place, of those of some samples, SI, NaN where missing, that lie beyond; ``stddev`` (s,) of all
-        channels."""
-        if self._made[0] is not stddev:
-            self._made = stddev, self._ends(stddev)
-        for fault, ends in self._made[1].items():
-            for place, low, high in ends:
-                value = samples.get(place, nan)
-                if value < low or value > high:
-                    self._found.setdefault(place, {})[fault] = self._reads(place, value, fault)
-                elif value == value and place in self._found:
-                    self._found[place].pop(fault, None)
-        return {place: joined(self._found[place]) for place, value in samples.items()
-                if value == value and self._found.get(place)}
-
-    def _ends(self, stddev: list[float]) -> Ends:
-        found: Ends = {Fault.SATURATED: [], Fault.FAR: []}
-        for i, (sensor, noise) in enumerate(zip(self._sensors, stddev)):
-            if sensor.range is not None:
-                found[Fault.SATURATED].append((i, *_range(sensor.range, noise)))
-            if sensor.kind == 'encoder' and not sensor.wraps and sensor.coordinate in self._limits:
-                _, low, high = self._limits[sensor.coordinate]
-                found[Fault.FAR].append((i, *with_room(low, high, DEEPEST * noise)))
-        return found
-
-    def _reads(self, place: int, value: float, fault: Fault) -> str:
-        sensor = self._sensors[place]
-        where, low, high = (f'beyond the limits of {sensor.coordinate}', *self._limits[sensor.coordinate][1:]
-                            ) if fault is Fault.FAR else (reason_of(fault), *(sensor.range or (nan, nan)))
-        return f'{self._channels[place]} reads {value:.4g}, {where}, {low:.4g} to {high:.4g}'
-
-
-def _sample(channel: Channel, value: float) -> float:
-    """Sample of a pressure so far above a value, Pa, that it measures nothing."""
-    gain, offset, zero = channel.nominal
-    return offset + gain * ((1.0 + ROOM) * value - zero) + DEEPEST * channel.sensor.noise
-
-
-def _vacuum(channel: Channel) -> float:
-    """Sample below which there is no pressure, Pa."""
-    gain, offset, zero = channel.nominal
-    return offset - gain * zero - DEEPEST * channel.sensor.noise
-
-
-def _range(ends: tuple[float, float], noise: float) -> tuple[float, float]:
-    """Lowest and highest sample that says something: at the upper end every larger value reads the same."""
-    low, high = ends
-    return low - DEEPEST * noise, nextafter(high, -inf)
-
-
-def _reach(machine: Machine) -> list[tuple[int, float, float]]:
-    """Place of each channel of a position, and samples below and above which it cannot be one, SI."""
-    found = []
-    for coordinate, (low, high) in zip(machine.coordinates, machine.range.tolist()):
-        name = f'position/{coordinate}'
-        place = machine.channels.index(name) if name in machine.channels else None
-        if place is not None and not machine.all_channels[place].sensor.wraps:
-            room = ROOM * (high - low)
-            gain, offset, zero = machine.all_channels[place].nominal
-            ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
-            found.append((place, *ends))
-    return found
-
-
-NOISE = 8.0             # standard deviations of a sample
+def common_step(step: float, change: float, finest: float) -> float:
+    """Step of which all changes so far are multiples, to ``finest``, below which there is none (0); NaN: unknown."""
+    if change != change or step == 0.0:
+        return step
+    if step != step:
+        return change if change > finest else 0.0
+    large, small = max(step, change), min(step, change)
+    while small > finest:
+        rest = large % small
+        large, small = small, 0.0 if small - rest < finest else rest
+    return large if large > 2.0 * finest else 0.0
 
 
 class StepCheck:
@@ -338,3 +228,78 @@ class PressureSteps:
             del self._stepped[place]
         elif not old:
             self._stepped[place] = size
+
+
+class JumpCheck:
+    """Watches the channels of a mechanism; ``angular`` (s,): their differences wrap at +-pi. ``jumped`` (s,): how far
+    each has jumped in all, 0 where it has come back."""
+
+    def __init__(self, angular: Sequence[bool]) -> None:
+        self._angular = tuple(angular)
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first sample."""
+        s = len(self._angular)
+        self.jumped = [0.0] * s
+        self._sudden = [(0.0, 0)] * s   # how far, of a step that so many samples after it are still to show as a jump
+        self._since_outside = [2 * NEAR] * s
+
+    def take(self, i: int, series: Sequence[tuple[float, float]], square: float, refused: bool, stddev: float) -> None:
+        """The last samples of a channel with their times, s; of the newest the square of its normalised innovation, and
+        whether the gate refused it."""
+        self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
+        # a jump is looked for once as many samples came after it as before, where any of these was outside
+        if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
+            self._leapt(i, list(series), stddev)
+        self._sudden[i] = self._suddenly(i, series, stddev) if refused else (0.0, 0)
+
+    def found(self, names: Sequence[str]) -> list[str]:
+        """Of ``names`` (s,) those that have jumped and not back, with how far; those whose last sample may be a jump,
+        too."""
+        return [f'{name} by {far or sudden:.3g}' for name, far, (sudden, _) in zip(
+            names, self.jumped, self._sudden) if far or sudden]
+
+    def slopes(self, i: int, series: Sequence[tuple[float, float]], apart: int) -> list[float]:
+        """Changes of a channel's samples ``apart`` from each other, per s."""
+        return [(_wrapped(b - a) if self._angular[i] else b - a) / (later - earlier)
+                for (earlier, a), (later, b) in zip(series, series[apart:]) if later > earlier]
+
+    def _suddenly(self, i: int, series: Sequence[tuple[float, float]], stddev: float) -> tuple[float, int]:
+        """How far the last sample, which the gate refused, is from where those before it lead, if no motion goes so;
+        of a step before it how far it was, until ``_leapt`` has seen enough samples after it."""
+        steps, times = self._steps(i, list(series)[-NEAR - 2:])
+        if len(steps) > NEAR and any(steps[:-1]) and times[-1] <= FEWEST * median(times):
+            far = steps[-1] - steps[-2]
+            if abs(far) > _least([abs(b - a) for a, b in zip(steps, steps[1:-1])], stddev):
+                return far, NEAR
+        far, left = self._sudden[i]
+        return (far, left - 1) if left else (0.0, 0)
+
+    def _steps(self, i: int, series: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+        """From sample to sample, and how long each takes, s."""
+        return ([_wrapped(b - a) if self._angular[i] else b - a for (_, a), (_, b) in zip(series, series[1:])],
+                [b - a for (a, _), (b, _) in zip(series, series[1:])])
+
+    def _leapt(self, i: int, series: list[tuple[float, float]], stddev: float) -> None:
+        """Count a step that departs from those before and after by far more than these change: no motion."""
+        steps, times = self._steps(i, series)
+        before, far, after = steps[:NEAR], steps[NEAR], steps[NEAR + 1:]
+        bends = [abs(b - a) for part in (before, after) for a, b in zip(part, part[1:])]
+        far -= min(max(far, min(before[-1], after[0])), max(before[-1], after[0]))
+        least = _least(bends, stddev)
+        freed = any(after) and not any(before)      # it was stuck, and no longer is
+        if abs(far) > least and times[NEAR] <= FEWEST * median(times) and not freed:
+            back = abs(self.jumped[i] + far) <= max(least, SAME * abs(far))
+            self.jumped[i] = 0.0 if back else self.jumped[i] + far
+
+
+def _least(bends: Sequence[float], stddev: float) -> float:
+    """How far a sample must be from where those before it lead, which changed by ``bends``, to be a jump."""
+    largest, noise = max(bends), NOISE * stddev
+    least = FARTHER * largest + noise
+    return min(least, 2.0 * noise) if largest <= noise else least       # bends that are noise do not make it larger
+
+
+def _wrapped(angle: float) -> float:
+    return (angle + pi) % (2.0 * pi) - pi
