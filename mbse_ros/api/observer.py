@@ -11,16 +11,19 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..dynamics.model import Model
-from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice
+from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice, refuse_options
 from ..filters.defaults import START
+from ..filters.filters import OF_MACHINES
 from ..filters.parts.problem import problem
 from ..filters.sigma_filter import closed, moved, rated, sensed
+from ..machine import Machine
 from ..offline.motion_estimate import MotionEstimate
 from ..settings import GATE
-from .load import Loadable, model_of
+from .load import Loadable, loaded, model_of
 from .samples import Samples
 
 if TYPE_CHECKING:
+    from .machine_filter import MachineFilter
     from .our_filter import OurFilter
 
 Estimator = str | Callable[..., 'FilterProtocol']
@@ -38,20 +41,36 @@ class Observer:
     better ones), ``gate``: probability beyond which an innovation is left out (1: none is), ``options`` of the filter.
     The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.
-    Raises SettingError.
+    Of a machine with hydraulics ``'hydraulic'`` is the filter of ``mbse_ros.estimate``, with all its sensors; inputs
+    are the commands at these times, V, ``noises`` and ``options`` any of ``ObserverSettings``. Raises SettingError.
 
     >>> motion = simulate('four_bar', 2.0, sensors=['encoder'])
     >>> Observer('four_bar', 'UKF', ['encoder']).run(motion.samples).mean.shape     # theta, its rate
     (400, 2)
+    >>> lift = simulate('patu655_lift', 1.0)
+    >>> bool(Observer('patu655_lift', 'hydraulic').run(lift.samples).status[-1] == 'ok')
+    True
     """
 
-    core: OurFilter | OwnFilter
+    core: OurFilter | OwnFilter | MachineFilter
+    machine: Machine | None
 
     def __init__(self, model: Loadable, estimator: Estimator = 'errorEKF_FE', sensors: Sequence[str] | None = None, *,
                  noises: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
                  stddev: Sequence[float] | None = None, gate: float = GATE, backend: str = 'auto',
                  **options: object) -> None:
+        self._started, self.machine = False, None
+        self.estimator = estimator if isinstance(estimator, str) else getattr(estimator, '__name__', str(estimator))
+        if isinstance(estimator, str) and estimator in OF_MACHINES and isinstance(machine := loaded(model), Machine):
+            from .machine_filter import MachineFilter  # here, because it takes its time to import
+            refuse_options('a mechanism', {'sensors': sensors, 'stddev': stddev})
+            settings = {**options, **(noises or {}), **({} if gate == GATE else {'gate': gate})}
+            self.machine, self.model, self.core = machine, machine.model, MachineFilter(machine, settings, backend)
+            self.sensors, self.channels = tuple(machine.description.sensors), self.core.channels
+            self.names, self._inputs = self.core.names, machine.commands
+            return
         self.model = model_of(model)
+        self._inputs = tuple(f'input/{name}' for name in self.model.inputs)
         if isinstance(sensors, str):
             raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
         self.sensors = tuple(self.model.description.mechanical_sensors if sensors is None else sensors)
@@ -67,7 +86,6 @@ class Observer:
                                    'no such option here: a filter of your own gets them as its own options')
             self.core = OwnFilter(Equations(self.model, self.sensors, stddev, backend), estimator, options)
         self.channels, self.names = self.core.channels, self.core.names
-        self._started = False
 
     def start(self, z: Independent | None = None, zd: Independent | None = None,
               stddev: float | Sequence[float] | None = None) -> Observer:
@@ -78,6 +96,8 @@ class Observer:
         Raises SettingError for a wrong shape, PositionProblemError where the mechanism cannot be there.
         """
         from ..streams.start import moved_to
+        if self.machine is not None:
+            refuse_options('a mechanism: a machine starts from its first samples', {'z': z, 'zd': zd, 'stddev': stddev})
         model = self.model
         q, qd = model.start.q, model.start.qd
         if z is not None:
@@ -113,18 +133,18 @@ class Observer:
         if y.shape != (len(times), len(self.channels)):
             raise SettingError('measured', y.shape, f'{(len(times), len(self.channels))}: {", ".join(self.channels)}')
         _check_even(times)
-        u = np.zeros((len(times), len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
-        if u.shape != (len(times), len(self.model.inputs)):
-            raise SettingError('inputs', u.shape, f'{(len(times), len(self.model.inputs))}: '
-                               + (', '.join(self.model.inputs) or 'the mechanism has none'))
+        u = np.zeros((len(times), len(self._inputs))) if inputs is None else np.asarray(inputs, dtype=float)
+        if u.shape != (len(times), len(self._inputs)):
+            raise SettingError('inputs', u.shape, f'{(len(times), len(self._inputs))}: '
+                               + (', '.join(name.removeprefix('input/') for name in self._inputs)
+                                  or 'the mechanism has none'))
         if not self._started:
             self.start()
         return self.core.run(times, y, u)
 
     def inputs(self, samples: Samples) -> np.ndarray:
         """Inputs (k, u) of samples; 0 where they have none."""
-        columns = [samples[f'input/{name}'] if f'input/{name}' in samples.names else np.zeros(len(samples.t))
-                   for name in self.model.inputs]
+        columns = [samples[name] if name in samples.names else np.zeros(len(samples.t)) for name in self._inputs]
         return np.nan_to_num(np.column_stack(columns)) if columns else np.zeros((len(samples.t), 0))
 
 

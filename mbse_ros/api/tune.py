@@ -145,7 +145,7 @@ def _of_observer(observer: Observer, logs: Samples | Sequence[Samples] | None, z
     from .our_filter import OurFilter
     core = observer.core
     if not isinstance(core, OurFilter):
-        raise SettingError('observer', type(core.filter).__name__, 'one of our filters: its noises are known by name')
+        raise SettingError('observer', observer.estimator, 'one of our filters: its noises are known by name')
     samples = [logs] if isinstance(logs, Samples) else list(logs or ())
     if not samples:
         raise SettingError('logs', [], 'Samples of one log or more')

@@ -96,10 +96,15 @@ class ObserverStage:
         if any(map(isnan, measured)):
             innovation = np.where(np.isnan(measured), nan, innovation)
         squares = [ratio * ratio for ratio in ratios if ratio == ratio]
-        return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
+        return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation,
                              np.sqrt(result.innovation_variance), sum(squares), len(squares), status, reason,
                              result.weighing, faults)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Entries (nx,) of the state."""
+        return self._observer.names
 
     @property
     def settings(self) -> ObserverSettings:

@@ -88,6 +88,34 @@ def test_all_filters_have_named_entries_of_the_right_number(truth):
         assert all(item.values.shape == (3,) for item in found.series())
 
 
+def test_the_filter_of_a_machine_is_that_of_estimate_and_continues():
+    run = mbse.simulate('patu655_lift', 3.0, payload=80.0)
+    observer, s = mbse.Observer('patu655_lift', 'hydraulic', backend='vm'), run.samples
+    found, other = observer.run(s), mbse.estimate(s, 'patu655_lift', backend='vm')
+    assert set(found.status[50:]) == {'ok'} and found.used.mean() > 0.99
+    for name, atol in (('velocity/lift', 1e-4), ('payload/mass', 0.5)):      # m/s, kg: of 1e-2 and 80
+        np.testing.assert_allclose(found[name][100:], np.interp(found.t, other.t, other[name])[100:], atol=atol)
+    np.testing.assert_allclose(found['lift_dot'], found['velocity/lift'])
+    slope = np.gradient(found['boom_joint_dot'], found.t)
+    np.testing.assert_allclose(slope[100:], found['boom_joint_ddot'][100:], atol=0.1)
+    y, u = s.columns(observer.channels), observer.inputs(s)
+    observer.start()
+    parts = [observer.run(s.t[:100], y[:100], u[:100]), *(observer.run([t], row, [command]) for t, row, command in
+                                                          zip(s.t[100:105], y[100:], u[100:]))]
+    np.testing.assert_array_equal(np.concatenate([part.mean for part in parts]), found.mean[:105])
+
+
+@pytest.mark.parametrize('make, said', [
+    (lambda: mbse.Observer(four_bar(), 'hydraulic', SENSORS), "estimator: got 'hydraulic', expected a machine with"),
+    (lambda: mbse.Observer('patu655_lift', 'hydraulic', ['lift_stroke']), 'sensors: .* it is for a mechanism'),
+    (lambda: mbse.Observer('patu655_lift', 'hydraulic', color='both'), "options: got 'color', expected one of .*noise"),
+    (lambda: mbse.Observer('patu655_lift', 'hydraulic', noises={'pressure_psd': -1.0}), 'pressure_psd: got -1.0'),
+    (lambda: mbse.Observer('patu655_lift', 'hydraulic').start([0.3]), 'z: .*a machine starts from its first samples')])
+def test_what_is_refused_of_the_filter_of_a_machine(make, said):
+    with pytest.raises(SettingError, match=said):
+        make()
+
+
 def test_bias_as_a_column(truth):
     observer = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS, biases=['crank_gyro'])
     found = observer.start(stddev=[0.1, 0.1, 0.1, 0.05]).run(truth.samples)

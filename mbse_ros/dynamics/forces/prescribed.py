@@ -40,7 +40,7 @@ def kinematics(model: Model, times: np.ndarray, motion: Motion | None = None) ->
             qd = partition.velocity(q, zd, t)
         except (PositionProblemError, SingularConfigurationError) as error:
             raise at_time(error, t) from error.__cause__
-        found.append((q, qd, _accelerations(model, q, qd, zdd, t)))
+        found.append((q, qd, all_accelerations(model, q, qd, zdd, t)))
         if i + 1 < len(times):
             path = _between(prescribed, t, times[i + 1])
     return tuple(np.array(items).reshape(len(times), len(model.names)) for items in zip(*found))
@@ -119,7 +119,7 @@ def _check_regular(model: Model, q: np.ndarray, t: float) -> None:
         raise SingularConfigurationError([*driven, *model.independent], worst, would_do)
 
 
-def _accelerations(model: Model, q: np.ndarray, qd: np.ndarray, zdd: np.ndarray, t: float) -> np.ndarray:
+def all_accelerations(model: Model, q: np.ndarray, qd: np.ndarray, zdd: np.ndarray, t: float) -> np.ndarray:
     """Accelerations (n,) of the acceleration problem ``J qdd = c``."""
     terms = model.terms(q, qd, None, t).take(model.active)
     dependent = [i for i in range(len(q)) if i not in model.z]
