@@ -21,8 +21,8 @@ from source_tree import ROOT
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.filter import LowPass
-from mbse_ros.payload.inverse_dynamics import InverseDynamics
-from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.mass import PayloadSettings
+from mbse_ros.payload.paper import InverseDynamics
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
