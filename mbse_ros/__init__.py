@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from .api.simulate import simulate
     from .api.simulate_batch import simulate_batch
     from .api.smooth import smooth
+    from .api.topics import topics
     from .api.tune import tune
 
 __all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'errors', 'estimate', 'export_c', 'fleet',
            'inverse_dynamics', 'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth',
-           'tune', 'write_bag']
+           'topics', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
 
 

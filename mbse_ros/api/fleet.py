@@ -87,12 +87,14 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     from ..machine import load_machine  # here, as they take their time to import
     from ..offline.bag import KINDS, parse_tuning
     from ..offline.fleet import Task, held, known, run_fleet
+    from ..report.files import check_folder
     from ..report.text import tracked
     from ..scale.export import CSV, PARQUET
     place, settings = Path(output), words(tuning or {})
     suffix = place.suffix.lower()
     if suffix not in (CSV, PARQUET):
         raise SettingError('output', str(output), f'a folder whose name ends with {PARQUET} or {CSV}')
+    check_folder(place, 'output')
     if suffix == PARQUET:
         _check_pyarrow()
     parse_tuning(settings, KINDS)

@@ -175,7 +175,7 @@ def _to_add(machine: Machine, chosen: Machine) -> str:
     """What equations lack that do not weigh with the chosen sensors, by the names of sensors; what the file has none
     of, by channels."""
     own = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
-    return 'add to --sensors: ' + '; or '.join(
+    return 'add to the sensors: ' + '; or '.join(
         ' and '.join(own.get(volume, f'pressure/{volume} (not in the file)') for volume in volumes)
         for volumes in missing_pressures(chosen).values())
 

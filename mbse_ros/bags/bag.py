@@ -180,7 +180,8 @@ class Bag:
         except (ValueError, OSError) as error:
             self._warnings.append(f'{path.name}: {why_none(path) or error}')
             return None
-        raise BagError(str(path), why_none(path) or 'is not a bag: expected a folder, .mcap or .db3')
+        table = '; `mbse import TABLE --map MAP -o BAG` makes a bag of a table' * (path.suffix.lower() == '.csv')
+        raise BagError(str(path), why_none(path) or f'is not a bag: expected a folder, .mcap or .db3{table}')
 
     def _decompressed(self, path: Path) -> Path:
         """A copy of a compressed file without the compression, its beginning where it is damaged."""

@@ -82,6 +82,7 @@ def simulate(
                                  'pictures': pictures}
     many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs, 'cluster': cluster}
     wrote = f'wrote {output}: '
+    check_folder(output)
     if describe(name).cylinders:
         refuse_options('a mechanism', {**mechanism, **others, 'runs': runs, **many, 'json': json_})
         from ..api.simulate import simulate_bag
@@ -93,7 +94,6 @@ def simulate(
     refuse_options('a machine', {**machine, 'seed': seed if runs is None else None})
     if order is not None and scheme not in (None, 'exponential'):
         raise SettingError('--order', order, 'no such option here: it is for the scheme exponential')
-    check_folder(output)
     check_file(json_)
     mechanism['duration'], chosen = duration, independent_of(independent)
     if runs is not None:

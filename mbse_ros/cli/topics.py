@@ -5,13 +5,16 @@ mechanism."""
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import BagError, MbseError
-from .arguments import refuse_options
+import mbse_ros as mbse
+
+from ..errors import MbseError
+from .arguments import called, hand_over
 
 if TYPE_CHECKING:
     from ..sources.proposals.survey import Survey
@@ -35,43 +38,14 @@ def topics(
     Types, rates and stamps; with --machine NAME or --mechanism NAME, YAML that --sources takes. Exit status 1 where no
     channel of it was found.
     """
-    from ..dynamics.model import load_model
-    from ..machine import load_machine
-    from ..sources.proposals.propose import channels_of, proposal_text, propose, topic_lines
-    if mechanism is not None:
-        refuse_options('a machine', {'machine': machine})
     if output is not None and machine is None and mechanism is None:
         raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME, or --mechanism '
                         'NAME')
-    if output is not None and output.exists():
-        raise BagError(str(output), 'exists already and is not overwritten')
-    loaded = (load_model(mechanism, backend='vm') if mechanism is not None else
-              None if machine is None else load_machine(machine))
-    survey = _recorded(bag) if bag is not None else _live(seconds)
-    if loaded is None:
-        typer.echo('\n'.join(topic_lines(survey.topics)))
-        return
-    proposal = propose(survey.topics, loaded)
-    source = str(bag) if bag is not None else 'the ROS graph'
-    text = proposal_text(proposal, loaded, survey.topics, source)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding='utf-8')
-        typer.echo(f'wrote {output}: {len(proposal.guesses)} of {len(channels_of(loaded))} channels of '
-                   f'{loaded.description.name}')
-    if not proposal.guesses:
+    found = called(mbse.topics, partial(_live, seconds) if bag is None else bag, machine, mechanism=mechanism,
+                   output=output)
+    hand_over(found, None)
+    if found.proposal is not None and not found.proposal.guesses:
         raise typer.Exit(1)
-
-
-def _recorded(path: Path) -> Survey:
-    from ..bags.bag import Bag
-    from ..sources.proposals.survey import survey_bag
-    bag = Bag(path)
-    survey = survey_bag(bag)
-    for warning in bag.warnings:
-        typer.echo(f'warning: {warning}', err=True)
-    return survey
 
 
 def _live(seconds: float) -> Survey:

@@ -209,7 +209,7 @@ def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = N
             continue
         if frame and frame not in known_machines():
             raise BagError(str(source.path), f'recorded on {frame!r} (frame_id of its samples), which is not in '
-                           f'config/machines: name its file with --machine; {DEFAULT} is the default only where no '
+                           f'config/machines: name its file as the machine; {DEFAULT} is the default only where no '
                            'machine is named')
         names.setdefault(frame or DEFAULT, str(source.path))
         if not frame:
@@ -217,5 +217,5 @@ def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = N
                            f'of {DEFAULT}')
     if len(names) > 1:
         raise BagError(list(names.values())[1], 'bags of several machines: ' + ', '.join(
-            f'{path} of {name}' for name, path in names.items()) + '; name one with --machine')
+            f'{path} of {name}' for name, path in names.items()) + '; name one as the machine')
     return next(iter(names), DEFAULT), tuple(assumed)

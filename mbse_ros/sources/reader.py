@@ -77,7 +77,7 @@ def refuse_absent(sources: SourceMap, topics: Mapping[str, str], space: str, pat
         if full in topics:
             raise way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}')
         others = ''.join(f', or {other.topic}' for other in ways[1:])
-        hint = ' (--valve unknown needs no command)' if way.channel.startswith('command/') else ''
+        hint = ' (valve: unknown needs no command)' if way.channel.startswith('command/') else ''
         raise way.place.error('topic', way.topic + others, f'a topic of {path}: {listed(topics)}'
                               f'{did_you_mean(full, topics)}{hint}')
 
@@ -98,7 +98,7 @@ def sample_reader(bag: Bag | str | Path, machine: Machine, namespace: str | None
     bag = open_bag(bag)
     found = _map_of(bag, machine, partial(for_machine, machine=machine), namespace, sources)
     if not found.channels:
-        assumed = ', which is assumed where neither the bag nor --machine names one' * (machine.name == DEFAULT)
+        assumed = ', which is assumed where neither the bag nor its user names one' * (machine.name == DEFAULT)
         return SampleReader(bag, machine.channels, machine.commands, TopicMap(namespace=namespace),
                             machine.name + assumed)
     return SourceReader(bag, (*machine.channels, *machine.commands), found,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``loads`` and ``check_data``: as by the command line; what a number of loads is as a result."""
+"""``loads``, ``check_data`` and ``topics``: as by the command line; what a number of loads is as a result."""
 
 import json
 
@@ -9,7 +9,9 @@ from cli_support import mbse as command
 from cli_support import refused
 
 import mbse_ros as mbse
-from mbse_ros.errors import SettingError
+from mbse_ros.bags.bag import Bag
+from mbse_ros.errors import BagError, SettingError
+from mbse_ros.sources.proposals.survey import survey_bag
 
 
 @pytest.fixture(scope='module')
@@ -70,6 +72,33 @@ def test_what_is_refused_is_named_as_in_python(bag, verb, words, options, start)
     with pytest.raises(SettingError) as caught:
         getattr(mbse, verb)(*(bag if word == 'BAG' else word for word in words), **options)
     assert str(caught.value).startswith(start) and '--' not in str(caught.value)
+
+
+def test_topics_as_by_the_command_line(bag, tmp_path):
+    """Of a bag alone, a table; of a machine, a map that is one; of what gives a survey, as the command has it live."""
+    found = mbse.topics(bag)
+    assert command('topics', bag).out.splitlines() == found.summary() and found.proposal is None
+    proposed = mbse.topics(bag, 'patu655_lift')
+    assert command('topics', bag, '--machine', 'patu655_lift').out == proposed.text != ''
+    assert command('topics', bag, '--machine', 'zx200').status == 1
+    written = mbse.topics(bag, mbse.load('patu655_lift'), output=tmp_path / 'map.yaml')
+    assert (tmp_path / 'map.yaml').read_text() == proposed.text and written.summary()[0].startswith('wrote ')
+    assert mbse.topics(lambda: survey_bag(Bag(bag))).words == found.words
+    assert set(found.to_json()) == {'topics'} and json.dumps(proposed.to_json()['map'])
+    for options, start in (({'output': tmp_path / 'x.yaml'}, 'output: '),
+                           ({'machine': 'zx200', 'mechanism': 'four_bar'}, "machine: got 'zx200'")):
+        with pytest.raises(SettingError, match=start):
+            mbse.topics(bag, **options)
+    with pytest.raises(BagError, match='exists already'):
+        mbse.topics(lambda: 1 / 0, 'zx200', output=tmp_path / 'map.yaml')       # before it listens
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_work(bag, tmp_path):
+    """Whatever else is wrong, which only the work would show."""
+    (tmp_path / 'file').touch()
+    for words in (('fleet', tmp_path / 'none', '-o', tmp_path / 'file' / 'x.csv'),
+                  ('simulate', 'patu655_lift', '--payload', '-1e9', '-o', tmp_path / 'file' / 'x')):
+        assert refused(*words).startswith(f"--output: got '{words[-1]}', expected a place that can be written, ")
 
 
 def test_a_mechanism_weighs_nothing(bag):

@@ -285,7 +285,7 @@ def test_a_bag_without_a_load_is_said_to_be_taken_as_empty(tmp_path):
     """50 kg that nobody told of: the error says what was assumed of the load, and only of this bag."""
     one, two = recorded(tmp_path / 'one'), recorded(tmp_path / 'two')
     done = mbse('calibrate', one, two, '--payload', 'two=50', '--json', tmp_path / 'x.json')
-    line = 'one: taken as empty; if it was not, give --payload one=KG'
+    line = 'one: taken as empty; if it was not, give the payload one=KG'
     assert line in done.out and any(line in warning for warning in done.warnings) and 'two: taken' not in done.out
     assert json.loads((tmp_path / 'x.json').read_text())['taken_as_empty'] == ['one']
 

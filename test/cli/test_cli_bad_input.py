@@ -198,7 +198,7 @@ def only(*topics):
 
 
 @pytest.mark.parametrize('edit, until, text', [
-    (only(POSITION, PISTON, ROD), 1.0, 'nothing to estimate: no sample of command/lift_valve (--valve unknown needs no '
+    (only(POSITION, PISTON, ROD), 1.0, 'nothing to estimate: no sample of command/lift_valve (valve: unknown needs no '
                                        'command) (303 samples read)'),
     (only(COMMAND), 1.0, 'nothing to estimate: no sample of position/lift, pressure/lift_piston, pressure/lift_rod'),
     (only(TRUTH), 1.0, 'none of the topics /sensors/position, /sensors/pressure/lift_piston, '
@@ -214,7 +214,11 @@ def test_no_bag(tmp_path):
     assert refused('estimate', tmp_path / 'none') == f'{tmp_path}/none: does not exist'
     assert refused('estimate', tmp_path) == f'{tmp_path}: is not a bag: it has no file .mcap or .db3'
     (tmp_path / 'text').write_text('x')
-    assert 'is not a bag: expected a folder, .mcap or .db3' in refused('estimate', tmp_path / 'text')
+    assert refused('estimate', tmp_path / 'text').endswith('is not a bag: expected a folder, .mcap or .db3')
+    (tmp_path / 'log.csv').write_text('t,encoder\n0,0\n')
+    for words in ((), ('--mechanism', 'four_bar')):
+        assert refused('estimate', tmp_path / 'log.csv', *words).endswith(
+            '.db3; `mbse import TABLE --map MAP -o BAG` makes a bag of a table')
     (tmp_path / 'x.mcap').write_bytes(b'no mcap at all')
     assert 'nothing in it is readable' in refused('estimate', tmp_path / 'x.mcap')
 
@@ -242,7 +246,7 @@ def test_another_machine_is_reported(tmp_path):
     assert any('model does not fit' in line for line in done.warnings)
     for command in ('estimate', 'loads'):       # other channels: what else is odd follows from it
         line = refused(command, tmp_path / 'bag', '--machine', 'zx200')
-        assert 'the bag was recorded on patu655_lift ' in line and 'take --machine patu655_lift ' in line
+        assert 'the bag was recorded on patu655_lift ' in line and 'name patu655_lift as the machine ' in line
         assert 'expected one of' not in line
 
 

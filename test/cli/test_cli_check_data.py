@@ -57,7 +57,7 @@ def test_a_copy_of_a_file_under_another_name(tmp_path):
     assert not any('recorded on' in line for line in mbse('estimate', bag, '--machine', own).warnings)
     own.write_text(own.read_text().replace('limits: [0 kg, 1000 kg]', 'limits: [0 kg, 900 kg]'))
     done = mbse('check-data', bag, '--machine', own)
-    assert done.status == 1 and f'read as own ({own})' in done.out and 'take --machine patu655_lift' in done.out
+    assert done.status == 1 and f'read as own ({own})' in done.out and 'name patu655_lift as the machine' in done.out
     assert 'recorded on patu655_lift (config/machines/patu655_lift.yaml)' in mbse(
         'estimate', bag, '--machine', own).warnings[0]
 
@@ -87,7 +87,7 @@ def test_the_machine_that_a_bag_names(tmp_path):
         for command in ('check-data', 'estimate', 'loads') if found is None else ('check-data',):
             if found is None:
                 line = refused(command, tmp_path / 'mine.bag')
-                assert "recorded on 'mine'" in line and '--machine' in line and 'patu655_lift' in line
+                assert "recorded on 'mine'" in line and 'name its file' in line and 'patu655_lift' in line
             else:
                 assert found in mbse(command, tmp_path / f'{frame}.bag').out
     for command in ('check-data', 'estimate', 'loads'):     # which was assumed is said, and not where it was named
@@ -105,7 +105,7 @@ def test_the_machine_that_a_bag_names(tmp_path):
 def test_no_commands(tmp_path):
     bag = recorded(tmp_path / 'bag', lambda topic, t, message: None if topic == COMMAND else message)
     done = mbse('check-data', bag)
-    assert done.status == 1 and 'or do without commands (--valve unknown)' in done.out
+    assert done.status == 1 and 'or do without commands (valve: unknown)' in done.out
     assert mbse('check-data', bag, '--valve', 'unknown').status == 0
 
 

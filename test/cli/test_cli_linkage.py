@@ -136,7 +136,7 @@ def test_what_is_wrong_with_the_data_and_a_map_of_the_topics(recorded, tmp_path)
     write(tmp_path / 'wrong', wrong, model, channels, inputs)
     done = mbse('check-data', tmp_path / 'wrong', '--mechanism', 'four_bar')
     assert done.status == 1 and 'multiply by 0.0174533: the values look like degrees' in done.out
-    assert 'coupler_gyro: no sample in the bag; record them under these names, or say which sensors' in done.out
+    assert 'coupler_gyro: no sample in the bag; record them under these names, or name the sensors' in done.out
     assert done.out.splitlines()[-1].startswith('2 findings in ')
     both = refused('check-data', bag, '--mechanism', 'four_bar', '--machine', 'zx200')
     assert both.startswith("--machine: got 'zx200'")

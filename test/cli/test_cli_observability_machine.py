@@ -35,12 +35,12 @@ def test_sensors_that_are_missing() -> None:
 def test_what_to_switch_on_to_weigh_is_named(tmp_path: Path) -> None:
     """Sensors of the file by their names, others as what the file has none of."""
     chosen = 'observability', '--sensors', 'lift_stroke,lift_piston'
-    assert 'to weigh, add to --sensors: lift_rod\n' in mbse(*chosen, 'patu655_lift').out
+    assert 'to weigh, add to the sensors: lift_rod\n' in mbse(*chosen, 'patu655_lift').out
     own = tmp_path / 'own.yaml'
     data = yaml.safe_load(known_machines()['patu655_lift'].read_text(encoding='utf-8'))
     del data['sensors']['lift_rod']
     own.write_text(yaml.safe_dump(data), encoding='utf-8')
-    assert 'add to --sensors: pressure/lift_rod (not in the file)\n' in mbse(*chosen, own).out
+    assert 'add to the sensors: pressure/lift_rod (not in the file)\n' in mbse(*chosen, own).out
 
 
 @pytest.mark.parametrize('words, said', [(('--sensors', 'nothing'), 'lift_stroke'),

@@ -134,4 +134,4 @@ def test_nothing_is_overwritten(tmp_path):
     (tmp_path / 'kept').write_text('x')
     assert refused('simulate', 'patu655_lift', '-o', tmp_path) == f'{tmp_path}: exists already and is not overwritten'
     assert [path.name for path in tmp_path.iterdir()] == ['kept']
-    assert 'cannot be made' in refused('simulate', 'patu655_lift', '-o', tmp_path / 'kept' / 'bag')
+    assert 'a place that can be written' in refused('simulate', 'patu655_lift', '-o', tmp_path / 'kept' / 'bag')

@@ -2,6 +2,7 @@
 """The rules of the house: rooms import only what lies below, ROS stays in nodes/, the core is silent."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +25,7 @@ TWICE = {
     'Level': 'that of the description is in fingerprints of files; the other is a mass of the scale between two loads',
     'Series': 'report: documented for users; offline/checks: samples of a channel',
 }
+SAID_IN_BOTH = 'monitor', 'streams', 'offline'
 LONGEST_FILE = 400
 LONGEST_LINE = 120
 
@@ -70,6 +72,14 @@ def decisions_by_words(path, text=None):
     return found
 
 
+def options(path, text=None):
+    """Texts with an option of the command line, if not of a command ``mbse ...``: users of Python read them, too."""
+    said = [node.value for node in ast.walk(ast.parse(path.read_text() if text is None else text))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [line for line in said if room_of(path) in SAID_IN_BOTH and 'mbse ' not in line
+            and re.search(r'(?<![\w-])--[a-z]', line)]
+
+
 def test_every_module_is_in_a_room():
     strangers = {room_of(path) for path in modules()} - set(ROOMS) - {'__init__', 'version'}
     assert not strangers, f'no floor in test_architecture.py for {strangers}'
@@ -77,7 +87,7 @@ def test_every_module_is_in_a_room():
 
 @pytest.mark.parametrize('room', ROOMS)
 def test_rooms(room):
-    rules = [broken_floors, decisions_by_words] + [ros_imports] * (room != 'nodes')
+    rules = [broken_floors, decisions_by_words, options] + [ros_imports] * (room != 'nodes')
     rules += [noises] * (room not in ('nodes', 'cli'))
     own = [path for path in modules() if room_of(path) == room]
     broken = {(str(path.relative_to(ROOT)), rule.__name__): found for path in own for rule in rules

@@ -106,7 +106,7 @@ class Calibration(Answer):
 
     @property
     def _empty(self) -> list[str]:
-        return [f'{name}: taken as empty; if it was not, give --payload {name}=KG' for name in self.unnamed]
+        return [f'{name}: taken as empty; if it was not, give the payload {name}=KG' for name in self.unnamed]
 
     @property
     def _far(self) -> str:
@@ -121,7 +121,7 @@ class Calibration(Answer):
         listed = ', '.join(f'{name} by {moved[name]:.2g}' for name in worst[:4])
         return (f'the bags ask for numbers that are off by more than {FAR:g} of their deviations ({listed}): a load is '
                 'not what was told, or another number is wrong; if they may be so far off, say so: '
-                '--free KEY=DEVIATION, --payload BAG=KG+-DEVIATION' + ''.join(f'; {line}' for line in self._empty))
+                'free KEY=DEVIATION, payload BAG=KG+-DEVIATION' + ''.join(f'; {line}' for line in self._empty))
 
     @cached_property
     def advice(self) -> tuple[str, ...]:

@@ -68,9 +68,9 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     samples = LogSamples.read(reader)
     findings = machine_findings(frame_of(source, reader.namespace, topics), machine)
     silent = _silent(samples, reader.channels)
-    remedy = 'record them under these names, or name the machine that it is (--machine)'
+    remedy = 'record them under these names, or name the machine that it is'
     if all(name.startswith('command/') for name in silent):
-        remedy += ', or do without commands (--valve unknown)'
+        remedy += ', or do without commands (valve: unknown)'
     findings += _missing(samples, silent, machine.channels, remedy)
     return _checked(reader, samples, findings, judged(samples, machine, reader.ages))
 
@@ -84,7 +84,7 @@ def check_mechanism(bag: Path, model: Model, sensors: Sequence[str] = (), namesp
     silent = _silent(samples, reader.channels)
     inputs = tuple(name for name in silent if name.startswith('input/'))
     findings = _missing(samples, tuple(name for name in silent if name not in inputs), names, 'record them under these '
-                        'names, or say which sensors there are (--sensors); see mbse topics')
+                        'names, or name the sensors that there are; see mbse topics')
     found = _checked(reader, samples, findings, mechanism_verdict(samples, model, names, reader.ages))
     return replace(found, notes=(*found.notes, *(f'{name}: no sample in the bag: an estimate takes 0 for it'
                                                  for name in inputs)))

@@ -48,7 +48,7 @@ def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[
         if unsent >= LEAST and unsent > UNSENT * moved:
             findings.append(Finding('command', (command,), f'closes its valve for {unsent * EVERY * STEP:.1f} s '
                                     f'in which the piston of {cylinder} moves', 'look at what sends it, or do without '
-                                    'commands (--valve unknown)'))
+                                    'commands (valve: unknown)'))
         elif count >= LEAST and along < AGAINST:
             findings.append(_against(machine, fit, means, cylinder, command, f'goes the way of its command in '
                                      f'{100 * along:.0f} % of {count} instants of motion', mended))
@@ -76,7 +76,7 @@ def seldom_findings(machine: Machine, series: Mapping[str, Series]) -> list[Find
     most, gap = max(found.values())
     return [Finding('rate', tuple(found), f'changes at {1 / gap:.2g} Hz, by up to {100 * most:.0f} % of its limit at '
                     f'once, where the sensors come at {1 / usual:.3g} Hz: how the valve moves in between is not seen',
-                    'record it as often as the sensors, or do without commands (--valve unknown)')]
+                    'record it as often as the sensors, or do without commands (valve: unknown)')]
 
 
 def _limit(machine: Machine, valve: str) -> float:

@@ -122,7 +122,7 @@ def machine_findings(frame: str, machine: Machine) -> list[Finding]:
     known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
     return [] if known == same else [Finding(
         'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is read as '
-        f'{machine.name} ({own.file}), which has other numbers', f'take --machine {frame} if that is right; if '
+        f'{machine.name} ({own.file}), which has other numbers', f'name {frame} as the machine if that is right; if '
         f'{machine.name} is right, ignore this: bags that are recorded with its file name it')]
 
 

@@ -98,7 +98,7 @@ def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str], other: S
     if silent:
         reason = 'no sample of ' + ', '.join(silent)
     if silent and all(channel.startswith('command/') for channel in silent):
-        reason += ' (--valve unknown needs no command)'
+        reason += ' (valve: unknown needs no command)'
     reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
     others = [] if other else [line for line in warnings if line.partition(':')[0] not in silent]
     return '; '.join([*other, f'{reason} ({samples.count} samples read)', *others])

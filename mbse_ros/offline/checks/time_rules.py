@@ -228,7 +228,7 @@ def _rate(item: _Stamps, settings: InterpolationSettings | LinkageSettings) -> l
     used = (f'what moves in between is not seen, though it is interpolated up to interpolation.max_gap '
             f'({settings.max_gap:g} s)' if usual <= settings.max_gap else
             f'nothing is interpolated over more than interpolation.max_gap ({settings.max_gap:g} s)')
-    higher = '' if usual <= settings.max_gap else f', or estimate with --set interpolation.max_gap={1.5 * usual:.2g}'
+    higher = '' if usual <= settings.max_gap else f', or estimate with interpolation.max_gap={1.5 * usual:.2g}'
     return [Finding('rate', (item.name,), f'comes at {1 / usual:.3g} Hz, each {usual:.3g} s: {used}',
                     f'record it at 20 Hz or more{higher}')]
 
