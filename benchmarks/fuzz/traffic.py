@@ -14,8 +14,7 @@ import numpy as np
 
 from mbse_ros.bags.channel_samples import SensorFields
 from mbse_ros.bags.messages import header, make_message, record_message, typestore
-from mbse_ros.bags.sensor_topics import FLOAT64, Sources
-from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
+from mbse_ros.bags.topics import FLOAT64, JOINT_STATE, PAYLOAD, SEGMENT, STATE, Sources
 from mbse_ros.description.model import fingerprint
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.machine import Machine, load_machine

@@ -14,9 +14,8 @@ import numpy as np
 from ..bags.channel_samples import Sample
 from ..bags.channels import UNITS
 from ..bags.messages import header
-from ..bags.sensor_topics import FLOAT64, Sources
 from ..bags.table import import_table
-from ..bags.topics import JOINT_STATE
+from ..bags.topics import FLOAT64, JOINT_STATE, Sources
 from ..bags.writer import BagWriter, write_frame
 from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model

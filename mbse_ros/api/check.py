@@ -26,8 +26,8 @@ from ..machine.channels import Channel
 from ..machine.equations import check_weighs, missing_pressures, why_unweighed
 from ..machine.reach import BEYOND, Reach, misfits, reach_of
 from ..report.result import Answer
+from ..sources.fields import path_text
 from ..sources.machine import for_machine, section_of
-from ..sources.path import path_text
 from .estimate import Tuning, words
 
 THIN = 0.2             # of the bore: rods are 0.4 to 0.8 of it

@@ -89,7 +89,7 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     from ..offline.fleet import Task, held, known, run_fleet
     from ..report.files import check_folder
     from ..report.text import tracked
-    from ..scale.export import CSV, PARQUET
+    from ..scale.table import CSV, PARQUET
     place, settings = Path(output), words(tuning or {})
     suffix = place.suffix.lower()
     if suffix not in (CSV, PARQUET):

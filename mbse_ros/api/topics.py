@@ -15,8 +15,8 @@ from ..report.result import Answer
 from .load import Loadable, loaded, model_of
 
 if TYPE_CHECKING:
-    from ..sources.proposals.propose import Proposal
-    from ..sources.proposals.survey import Survey, TopicSurvey
+    from ..sources.propose import Proposal
+    from ..sources.survey import Survey, TopicSurvey
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
     >>> print(topics('lift').summary()[1])
     /sensors/position              sensor_msgs/msg/JointState     801       100  header
     """
-    from ..sources.proposals.propose import channels_of, proposal_text, propose, topic_lines  # here: slow to import
-    from ..sources.proposals.survey import survey_bag
+    from ..sources.propose import channels_of, proposal_text, propose, topic_lines  # here: slow to import
+    from ..sources.survey import survey_bag
     if mechanism is not None:
         refuse_options('a machine', {'machine': machine})
     elif machine is None:

@@ -14,7 +14,7 @@ import zstandard
 
 from ..errors import BagError, SampleError
 from ..resources import regular
-from .bulk.message_layout import TYPES, MessageBatch, read
+from .message_layout import TYPES, MessageBatch, read
 from .messages import PACKAGE, before_faults, is_ours, typestore, with_faults
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile

@@ -13,10 +13,9 @@ import numpy as np
 from ..errors import BagError, SampleError, StampError
 from ..monitor.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
-from .bulk.bulk_samples import BagSamples, Bulk, Placed, blocks
+from .bulk_samples import BagSamples, Bulk, Placed, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
-from .sensor_topics import JOINTS
-from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
+from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, JOINTS, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
 SILENT = 'no sample in the bag'
 MakeReaders = Callable[[Refuse], Mapping[str, TopicReader]]     # by full names of topics, for what they refuse

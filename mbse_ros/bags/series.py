@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import BagError, SampleError
 from ..streams.records import PayloadEstimate, StateEstimate
 from .bag import Bag, RawMessage, looked_at, open_bag
-from .bulk.message_layout import in_columns
+from .message_layout import in_columns
 from .messages import RECORDS, record_of, stamp_of
 from .topics import TRUTH, TopicMap
 

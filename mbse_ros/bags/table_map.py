@@ -16,8 +16,7 @@ from typing import NamedTuple
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..resources import read_text
-from .channels import COMMANDS, SENSORS, UNITS, ChannelName, examples, parse_channel
-from .conversion import read_conversion, read_number
+from .channels import COMMANDS, SENSORS, UNITS, ChannelName, examples, parse_channel, read_conversion, read_number
 
 FORMAT = 'mbse/table/1'
 DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}

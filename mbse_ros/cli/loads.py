@@ -51,7 +51,7 @@ def loads(
     wrong in all loads alike.
     """
     from ..report.files import check_file, check_folder
-    from ..scale.export import SUFFIXES
+    from ..scale.table import SUFFIXES
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
     check_folder(report, '--report')

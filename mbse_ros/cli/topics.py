@@ -17,7 +17,7 @@ from ..errors import MbseError
 from .arguments import called, hand_over
 
 if TYPE_CHECKING:
-    from ..sources.proposals.survey import Survey
+    from ..sources.survey import Survey
 
 SECONDS = 5.0
 

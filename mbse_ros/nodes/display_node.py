@@ -24,9 +24,9 @@ from ..machine.hanging import down
 from ..msg import HydraulicState
 from ..scale.live import text_of
 from ..scale.orders import ATTACH, BUTTONS, TARE, DisplayOrder
+from ..scale.reading import radius_origin
 from ..scale.record import LOAD
 from ..scale.scale_file import ScaleFile, scale_of
-from ..scale.whereabouts import radius_origin
 from ..srv import ScaleOrder
 from ..streams.records import StateEstimate
 from .base.lifecycle import ManagedNode

@@ -13,17 +13,17 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.bulk.message_layout import TYPES, Forms, read
 from ..bags.channel_samples import Sample, topic_readers
 from ..bags.channels import parse_channel
+from ..bags.message_layout import TYPES, Forms, read
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
 from ..monitor.ages import Ages
 from ..monitor.clocks import Gaps
 from ..monitor.rates import too_slow
+from ..sources.fields import ARRIVAL
 from ..sources.machine import left_over
-from ..sources.map import ARRIVAL
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.records import Segment
 from .base.diagnostics import ERROR, OK, WARN, Strangers, diagnostic_array

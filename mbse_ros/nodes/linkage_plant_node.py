@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..bags.sensor_topics import INPUTS, JOINTS, Sources
-from ..bags.topics import JOINT_STATE
+from ..bags.topics import INPUTS, JOINT_STATE, JOINTS, Sources
 from ..dynamics.model import Model
 from ..simulation.linkage import LinkageFrame, SimulatedLinkage
 from .base.node_settings import LinkagePlantNodeSettings

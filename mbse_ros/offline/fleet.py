@@ -27,10 +27,9 @@ from ..machine import Machine
 from ..machine.find_machine import with_valves
 from ..resources import write_whole
 from ..scale.book import Tally
-from ..scale.export import PARQUET
+from ..scale.load import UncertainMass
 from ..scale.scale_file import scale_of
-from ..scale.table import rows, write_csv, write_parquet
-from ..scale.uncertain import UncertainMass
+from ..scale.table import PARQUET, rows, write_csv, write_parquet
 from ..sources.map import SourceMap
 from ..version import __version__
 from .bag import KINDS, parse_tuning

@@ -23,9 +23,9 @@ from ..report.text import number, percent, wall_time
 from ..resources import regular
 from ..scale.book import FIRST, Book
 from ..scale.comparison import HOUR, Compared, Comparison, KnownMass, largest_causes
+from ..scale.load import UncertainMass, combined
 from ..scale.record import ZERO, Record
 from ..scale.table import mass_text, total_text, undone_loads
-from ..scale.uncertain import UncertainMass, combined
 from .log_loads import CELLS, WeighedLoad
 
 HOURS = 'time [h]'
@@ -134,7 +134,7 @@ class Loads(Result):
     def write(self, path: str | Path) -> None:
         """Write the table of the loads: .csv, .parquet, or .xml for the counts of ISO 15143-3. Raises OSError,
         SettingError, MissingModuleError."""
-        from ..scale.export import Equipment, write_loads
+        from ..scale.table import Equipment, write_loads
         write_loads(self.records, Path(path), Equipment(self.machine))
 
 

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta, timezone
 from math import sqrt
 from typing import Any
 
+from .load import NOTHING, UncertainMass
 from .reading import Place
 from .record import ATTACHMENT, ENDED, LOAD, MISSED, TAKEN, TARGET, TRUCK, UNDO, ZERO, Record, place_of
-from .uncertain import NOTHING, UncertainMass
 
 KEPT = 10_000       # loads that can be undone, and fillings that are kept
 FIRST = 'truck 1'

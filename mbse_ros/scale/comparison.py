@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..payload.mass import NORMAL
-from .uncertain import UncertainMass
+from .load import UncertainMass
 
 FEWEST = 3              # masses, before a drift or a repeatability is stated
 LIMIT = 2.8             # ISO 5725-6: two results differ by less than this times s_r in 95 % of cases

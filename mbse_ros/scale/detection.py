@@ -26,10 +26,9 @@ import numpy as np
 from ..monitor.faults import NONE, Fault
 from ..payload.mass import NORMAL
 from ..streams.records import PayloadStatus
-from .load import CARRIED, COUNTED, EMPTY, PUT_BACK, Carried, Level, Load
+from .load import CARRIED, COUNTED, EMPTY, NOTHING, PUT_BACK, UNKNOWN, Carried, Level, Load, UncertainMass
 from .reading import KNOWN, Place, Reading, named_slopes
 from .scale_file import ScaleSettings
-from .uncertain import NOTHING, UNKNOWN, UncertainMass
 
 BIN_NS = 50_000_000     # of the part that may yet be left out
 HELD = 1e-3             # weight of an estimate that is only held, in that of one that is measured

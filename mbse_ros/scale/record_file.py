@@ -20,8 +20,7 @@ from pathlib import Path
 
 from ..errors import RecordsError
 from ..resources import said_of
-from .record import REPAIRED, Record
-from .record_checks import Damage, Row, checked
+from .record import REPAIRED, Damage, Record, Row, checked
 from .sqlite_cells import Pages
 
 APPLICATION = 0x4D425345        # 'MBSE': what SQLite calls application_id

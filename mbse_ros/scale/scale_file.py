@@ -21,7 +21,7 @@ from ..description.language.scalar import Numbers
 from ..machine import Machine
 from ..resources import read_text
 from ..settings import Settings, setting
-from .uncertain import NOTHING, UncertainMass
+from .load import NOTHING, UncertainMass
 
 LEAST_LOAD = 0.03       # of the range of payload.limits, where the tuning leaves it to the machine
 LEAST_CHANGE = 0.02

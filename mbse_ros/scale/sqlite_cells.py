@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .record_checks import Row
+from .record import Row
 
 PAGE = 4096         # bytes, as SQLite makes them by default
 LARGEST = 1 << 24   # bytes of a row

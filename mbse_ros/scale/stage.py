@@ -19,8 +19,8 @@ from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
 from .live import Live, live
-from .load import COUNTED, EMPTY, Carried, Load
-from .reading import Reading, reading
+from .load import COUNTED, EMPTY, NOTHING, Carried, Load, UncertainMass, combined
+from .reading import Reading, Whereabouts, reading
 from .record import (
     ATTACHMENT,
     ENDED,
@@ -38,8 +38,6 @@ from .record import (
     taken_record,
 )
 from .scale_file import BARE, ScaleFile, ScaleSettings
-from .uncertain import NOTHING, UncertainMass, combined
-from .whereabouts import Whereabouts
 
 LONGEST_NAME = 80
 RETRY_NS = 1_000_000_000    # between two attempts to write what the journal refuses

@@ -21,8 +21,7 @@ from uuid import uuid4
 
 from ..errors import RecordsError
 from ..resources import synced
-from .record import REPAIRED, Record
-from .record_checks import Damage, Row, checked, checksum_of
+from .record import REPAIRED, Damage, Record, Row, checked, checksum_of
 from .record_file import (
     APPLICATION,
     AS_TEXT,

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads as rows of plain values, from which CSV and Parquet are written, and in words."""
+"""Loads in words, as rows of plain values, and in files, by the end of the name: CSV and Parquet of the rows, or count
+of loads and cumulative payload as ISO 15143-3 (AEMP 2.0) has them in the snapshot of a fleet."""
 
 from __future__ import annotations
 
 import csv
 import math
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingModuleError
-from .book import Tally
+from ..errors import MissingModuleError, SettingError
+from ..resources import write_whole
+from .book import Book, Tally
+from .load import UncertainMass
 from .record import LOAD, UNDO, Record
-from .uncertain import UncertainMass
 
 COLUMNS = {         # name: type, for Parquet
     'number': int, 'truck': str, 'start': str, 'end': str, 'start_ns': int, 'end_ns': int, 'mass_kg': float,
@@ -23,6 +27,10 @@ COLUMNS = {         # name: type, for Parquet
     'counts': bool, 'trusted': bool, 'why': str, 'faults': str}
 UNDONE = 'undone'
 KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'its drop was not seen'}
+NAMESPACE = 'http://standards.iso.org/iso/15143/-3'
+UNIT = 'kilogram'
+CSV, PARQUET, AEMP = '.csv', '.parquet', '.xml'
+SUFFIXES = CSV, PARQUET, AEMP
 
 
 def rows(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -126,3 +134,61 @@ def total_text(tally: Tally) -> str:
 
 def _loads(count: int) -> str:
     return f'{count} load{"s" * (count != 1)}'
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What the standard's header says of a machine."""
+
+    model: str
+    identifier: str = ''
+    maker: str = ''
+    serial: str = ''
+
+
+def snapshot(records: Iterable[Record], equipment: Equipment) -> str:
+    """The snapshot as XML: loads that count and are trusted, and their mass in whole kilograms, at the stamp of the
+    last record."""
+    book, last = Book(), 0
+    for record in records:
+        book.apply(record)
+        last = max(last, record.stamp_ns)
+    time = iso_time(last)
+    ElementTree.register_namespace('', NAMESPACE)
+    fleet = ElementTree.Element(_name('Fleet'), {'version': '1', 'snapshotTime': time})
+    machine = ElementTree.SubElement(fleet, _name('Equipment'))
+    header = ElementTree.SubElement(machine, _name('EquipmentHeader'))
+    for name, value in (('OEMName', equipment.maker), ('Model', equipment.model),
+                        ('EquipmentID', equipment.identifier or equipment.model), ('SerialNumber', equipment.serial)):
+        ElementTree.SubElement(header, _name(name)).text = value
+    count = ElementTree.SubElement(machine, _name('CumulativeLoadCount'), {'datetime': time})
+    ElementTree.SubElement(count, _name('Count')).text = str(book.all.count - book.all.untrusted)
+    totals = ElementTree.SubElement(machine, _name('CumulativePayloadTotals'), {'datetime': time})
+    ElementTree.SubElement(totals, _name('PayloadUnits')).text = UNIT
+    ElementTree.SubElement(totals, _name('Payload')).text = str(round(book.all.mass.value))
+    ElementTree.indent(fleet)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(fleet, encoding='unicode') + '\n'
+
+
+def write_snapshot(records: Iterable[Record], equipment: Equipment, path: Path) -> None:
+    """Write the snapshot."""
+    write_whole(path, snapshot(records, equipment))
+
+
+def _name(tag: str) -> str:
+    return f'{{{NAMESPACE}}}{tag}'
+
+
+def write_loads(records: Sequence[Record], path: Path, equipment: Equipment) -> None:
+    """Write CSV, Parquet, or the snapshot of ISO 15143-3 (.xml); its folder is made.
+
+    Raises SettingError for another name, MissingModuleError, OSError.
+    """
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise SettingError('path', str(path), 'a file that ends with ' + ' or '.join(SUFFIXES))
+    if kind == AEMP:
+        write_snapshot(records, equipment, path)
+    else:
+        write = write_csv if kind == CSV else write_parquet
+        write_whole(path, lambda part: write(rows(records), part))

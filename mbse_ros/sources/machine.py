@@ -7,16 +7,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..bags.sensor_topics import FLOAT64, INPUTS, JOINTS, Sources
-from ..bags.topics import IMU, JOINT_STATE, TopicMap
+from ..bags.topics import FLOAT64, IMU, INPUTS, JOINT_STATE, JOINTS, Sources, TopicMap
 from ..description.coordinate_units import input_unit, measured_unit
 from ..description.model import MechanismDescription
 from ..dynamics.model import Model
 from ..errors import DescriptionError, did_you_mean
 from ..machine import Machine
 from ..machine.channels import sensor_channels
-from .map import ARRIVAL, HEADER_STAMP, ChannelSource, FilePlace, SourceMap, sources_of_section
-from .path import PathStep, Selection, parse_path
+from .fields import ARRIVAL, HEADER_STAMP, PathStep, Selection, parse_path
+from .map import ChannelSource, FilePlace, SourceMap, sources_of_section
 
 OWN = "this package's topics"       # as the file of a source
 

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ..bags.channels import UNITS, examples, parse_channel
-from ..bags.conversion import read_conversion, read_number
+from ..bags.channels import UNITS, examples, parse_channel, read_conversion, read_number
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..errors import DescriptionError, did_you_mean
 from ..resources import read_text, regular, share_directory
-from . import path as paths
+from .fields import ARRIVAL, EXAMPLE, HEADER_STAMP, parse_path, path_text
+from .fields import Path as FieldPath
 from .mount import Mount, read_mount
 
 FORMAT = 'mbse/sources/1'
-HEADER_STAMP, ARRIVAL = 'header', 'arrival'
 NO_MAP = 'none'         # as the name of a map: none, the machine's own section neither
 USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/s, deg/s', 'Pa': 'Pa, kPa, MPa, bar',
          'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV', 'N': 'N, kN', 'N*m': 'N*m, kN*m'}
@@ -54,7 +53,7 @@ class ChannelSource:
 
     channel: str
     topic: str
-    path: paths.Path
+    path: FieldPath
     gain: float
     bias: float
     unit: str
@@ -64,7 +63,7 @@ class ChannelSource:
     rate: float | None = None
     type: str = ''
     optional: bool = False
-    variance: paths.Path = ()
+    variance: FieldPath = ()
     require: tuple[tuple[str, str], ...] = ()
     noise: float = 0.0
     mount: Mount | None = None
@@ -184,10 +183,10 @@ def _type(entry: Entry) -> str:
     return f'{package}/msg/{kind}'
 
 
-def _path(entry: Entry) -> paths.Path:
-    text = entry.text(paths.EXAMPLE)
+def _path(entry: Entry) -> FieldPath:
+    text = entry.text(EXAMPLE)
     try:
-        return paths.parse_path(text)
+        return parse_path(text)
     except ValueError as error:
         raise entry.error(str(error)) from None
 
@@ -204,7 +203,7 @@ def _require(entry: Entry) -> tuple[tuple[str, str], ...]:
     if not isinstance(entry.value, dict) or not entry.value:
         raise entry.error('a mapping from paths to text such as {child_frame_id: base_link}')
     found = {path: Entry(entry.file, f'{entry.key}.{path}', text) for path, text in entry.value.items()}
-    return tuple((paths.path_text(_path(Entry(entry.file, entry.key, path))), item.text('the text that must be there'))
+    return tuple((path_text(_path(Entry(entry.file, entry.key, path))), item.text('the text that must be there'))
                  for path, item in found.items())
 
 

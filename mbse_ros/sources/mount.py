@@ -6,11 +6,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ..bags.conversion import read_number
+from ..bags.channels import read_number
 from ..description.language.entry import Entry
-from .fields import ANGLES, QUATERNION, Fields
+from .fields import ANGLES, QUATERNION, Fields, Path
 from .getters import ANGLE_OF, Get, getter
-from .path import Path
 
 VECTOR = 'geometry_msgs/msg/Vector3'
 AXES = ('x', 'y', 'z')

@@ -19,10 +19,9 @@ from ..dynamics.model import Model
 from ..errors import BagError, SampleError, did_you_mean
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
-from .fields import bag_store, store_fields
+from .fields import ARRIVAL, bag_store, path_text, store_fields
 from .machine import for_machine, for_mechanism, left_over, own_sources, section_of, unused_variances
-from .map import ARRIVAL, ChannelSource, SourceMap
-from .path import path_text
+from .map import ChannelSource, SourceMap
 from .topic_samples import FILLED, UNSTAMPED, OwnTopicSamples, RateCounter, TopicSamples, UnusableSample
 
 MOST = 60       # topics in one message

@@ -11,17 +11,15 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ..bags.bag import RawMessage, looked_at
-from ..bags.bulk.message_layout import Forms
 from ..bags.channel_samples import Refuse, Sample, TopicReader
+from ..bags.message_layout import Forms
 from ..bags.messages import SECOND, SENSOR_LAST_NS, typestore
 from ..bags.topics import IMU
 from ..errors import DescriptionError, SampleError, did_you_mean, shown
-from .fields import Fields, store_fields
-from .getters import Absent, getter, number_getter, of_quaternion
+from .fields import Fields, parse_path, path_text, store_fields
+from .getters import Absent, getter, number_getter, of_quaternion, stamp_getter
 from .map import ChannelSource
 from .mount import mounted_getter
-from .path import parse_path, path_text
-from .stamps import stamp_getter
 
 OTHER, UNCERTAIN = 'of another frame', 'too uncertain'
 LARGEST = 1000.0        # times the variance of the machine's file: such a sample would tell nothing

@@ -11,7 +11,7 @@ from cli_support import refused
 import mbse_ros as mbse
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError, SettingError
-from mbse_ros.sources.proposals.survey import survey_bag
+from mbse_ros.sources.survey import survey_bag
 
 
 @pytest.fixture(scope='module')

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.writer import CompressionType, IndexType, Writer
 
+from mbse_ros.bags import bulk_samples as room
 from mbse_ros.bags.bag import Bag, RawMessage, decode
-from mbse_ros.bags.bulk import bulk_samples as room
-from mbse_ros.bags.bulk.message_layout import TYPES, read
+from mbse_ros.bags.message_layout import TYPES, read
 from mbse_ros.bags.messages import definition, header, make_message, typestore
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.storage import mcap_file

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbse_ros.bags.bag import RawMessage, decode
-from mbse_ros.bags.bulk.message_layout import MOST, in_columns, read
+from mbse_ros.bags.message_layout import MOST, in_columns, read
 from mbse_ros.bags.messages import header, make_message, stamp_of, typestore
 from mbse_ros.bags.topics import JOINT_STATE, TRUTH
 from mbse_ros.errors import SampleError

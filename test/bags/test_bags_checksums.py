@@ -14,7 +14,7 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import make_message, typestore
-from mbse_ros.bags.storage.checksums import TABLE, message_sum, packed, topic_sum
+from mbse_ros.bags.storage.sqlite3_file import TABLE, message_sum, packed, topic_sum
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 

@@ -10,8 +10,8 @@ import pytest
 from test_bags_bulk import COMMANDS, SENSORS, WANTED, cdr_of, random_message
 
 from mbse_ros.bags.bag import RawMessage, decode
-from mbse_ros.bags.bulk.message_layout import LAYOUTS, Forms
 from mbse_ros.bags.channel_samples import is_strange, topic_readers
+from mbse_ros.bags.message_layout import LAYOUTS, Forms
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.topics import FLUID_PRESSURE, JOINT_STATE, TopicMap
 from mbse_ros.errors import SampleError

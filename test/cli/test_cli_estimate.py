@@ -17,9 +17,8 @@ from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.offline.estimate_report import ONE_LIFT, report_run
 from mbse_ros.offline.log_loads import WeighedLoad
-from mbse_ros.scale.load import CARRIED, PUT_BACK, Load
+from mbse_ros.scale.load import CARRIED, PUT_BACK, Load, UncertainMass
 from mbse_ros.scale.record import load_record
-from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import Segment
 
 PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'faults', 'samples', 'seconds', 'budget', 'loads', 'centre',

@@ -8,7 +8,7 @@ import pytest
 from cli_support import START_NS, mbse, refused
 
 from mbse_ros.bags.messages import header
-from mbse_ros.bags.sensor_topics import Sources
+from mbse_ros.bags.topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError

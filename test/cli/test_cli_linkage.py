@@ -10,7 +10,7 @@ from cli_support import mbse, refused
 
 from mbse_ros.bags.bag import decode, open_bag
 from mbse_ros.bags.messages import header
-from mbse_ros.bags.sensor_topics import INPUTS, Sources
+from mbse_ros.bags.topics import INPUTS, Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage

@@ -16,11 +16,10 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.monitor.clocks import Elapsed, elapsed_at, set_back
 from mbse_ros.offline.weigh_bags import recorded_loads
 from mbse_ros.scale.detection import Detector
-from mbse_ros.scale.load import Load
+from mbse_ros.scale.load import Load, UncertainMass
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.record import load_record
 from mbse_ros.scale.store import RecordStore
-from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadStatus
 
 S, HOUR = 1_000_000_000, 3600.0

@@ -15,7 +15,7 @@ from nodes_support import joint_state, ros, segment, sent, state
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import FluidPressure
 
-from mbse_ros.bags.sensor_topics import JOINTS
+from mbse_ros.bags.topics import JOINTS
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.filters.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine

@@ -40,7 +40,7 @@ from mbse_ros.nodes.recorder_node import RecorderNode
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.proposals.propose import propose
+from mbse_ros.sources.propose import propose
 from mbse_ros.sources.topic_samples import TopicSamples
 
 MAP = '''

@@ -6,7 +6,7 @@ import re
 from source_tree import ROOT
 
 from mbse_ros.sources import map as maps
-from mbse_ros.sources.path import parse_path
+from mbse_ros.sources.fields import parse_path
 
 TEXT = (ROOT / 'docs' / 'sources.md').read_text()
 

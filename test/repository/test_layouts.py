@@ -12,9 +12,8 @@ from mbse_ros.bags.topics import JOINT_STATE
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.graphs.machine_graph import MARKERS_FRAME, OUTPUTS, SCALE, STRING, machine_topics
 from mbse_ros.scale.orders import BUTTONS
-from mbse_ros.sources.fields import store_fields
+from mbse_ros.sources.fields import parse_path, store_fields
 from mbse_ros.sources.getters import number_getter
-from mbse_ros.sources.path import parse_path
 
 FOLDER = ROOT / 'config' / 'layouts'
 FOXGLOVE = {name: json.loads((FOLDER / f'{name}.json').read_text()) for name in ('foxglove', 'foxglove_scale')}

@@ -15,10 +15,9 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 from mbse_ros.scale.comparison import HOUR, OWN, UNNAMED, Compared, KnownMass, compare, largest_causes
-from mbse_ros.scale.load import Load
+from mbse_ros.scale.load import Load, UncertainMass
 from mbse_ros.scale.record import TRUCK, UNDO, ZERO, Record, load_record, mass_data
 from mbse_ros.scale.store import RecordStore
-from mbse_ros.scale.uncertain import UncertainMass
 
 NOON = 1_700_000_000_000_000_000
 

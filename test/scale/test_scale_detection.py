@@ -11,10 +11,9 @@ import pytest
 
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.detection import Detector
-from mbse_ros.scale.load import CARRIED, COUNTED, EMPTY, PUT_BACK, WEIGHED, Load
+from mbse_ros.scale.load import CARRIED, COUNTED, EMPTY, PUT_BACK, WEIGHED, Load, UncertainMass, combined
 from mbse_ros.scale.reading import Place, Reading
 from mbse_ros.scale.scale_file import ScaleSettings
-from mbse_ros.scale.uncertain import UncertainMass, combined
 from mbse_ros.streams.records import PayloadStatus
 from studies.shifts import NAMES, TRUCK, Bucket, Shift, working_day
 

@@ -25,12 +25,11 @@ from mbse_ros.offline.bag import KINDS, parse_tuning
 from mbse_ros.offline.long_log import LongLog
 from mbse_ros.offline.weigh_bags import weigh_bags
 from mbse_ros.scale import table
-from mbse_ros.scale.export import NAMESPACE, Equipment, write_loads
+from mbse_ros.scale.reading import Whereabouts, swing_coordinate
 from mbse_ros.scale.record import LOAD
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.store import RecordStore
-from mbse_ros.scale.table import COLUMNS, rows
-from mbse_ros.scale.whereabouts import Whereabouts, swing_coordinate
+from mbse_ros.scale.table import COLUMNS, NAMESPACE, Equipment, rows, write_loads
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.sources.map import load_sources

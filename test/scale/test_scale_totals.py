@@ -16,12 +16,12 @@ from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.book import Book, Tally
 from mbse_ros.scale.detection import Detector
 from mbse_ros.scale.live import live
+from mbse_ros.scale.load import UncertainMass
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, UNDO, ZERO, Record, mass_data
 from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import MemoryJournal
 from mbse_ros.scale.table import place_text, total_text
-from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from studies.shifts import START_NS, Bucket, Shift, payload_of
 

@@ -7,10 +7,9 @@ import pytest
 from rosbags.typesys import get_types_from_msg
 from sources_support import header, make, store
 
-from mbse_ros.sources.fields import store_fields
+from mbse_ros.sources.fields import parse_path, path_text, store_fields
 from mbse_ros.sources.getters import Absent, number_getter
-from mbse_ros.sources.path import parse_path, path_text
-from mbse_ros.sources.proposals.survey import leaves
+from mbse_ros.sources.survey import leaves
 
 TYPES = store(False)
 VALUES, DYNAMIC = 'control_msgs/msg/InterfaceValue', 'control_msgs/msg/DynamicJointState'

@@ -16,7 +16,7 @@ from mbse_ros.bags.bag import Bag, RawMessage, decode
 from mbse_ros.errors import BagError, SampleError
 from mbse_ros.sources.fields import LONGEST, bag_store, store_fields
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.proposals.survey import survey_bag
+from mbse_ros.sources.survey import survey_bag
 from mbse_ros.sources.topic_samples import TopicSamples
 
 NAME = 'a_msgs/msg/A'

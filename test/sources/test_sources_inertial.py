@@ -15,8 +15,8 @@ from sources_support import joint_state
 from mbse_ros.errors import DescriptionError
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.proposals.propose import propose
-from mbse_ros.sources.proposals.survey import Survey
+from mbse_ros.sources.propose import propose
+from mbse_ros.sources.survey import Survey
 from mbse_ros.sources.topic_samples import TopicSamples, as_object
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)

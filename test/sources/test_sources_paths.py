@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from sources_support import joint_state, multi_array, store
 
-from mbse_ros.sources.fields import FieldType, store_fields
-from mbse_ros.sources.getters import Absent, getter, number_getter
-from mbse_ros.sources.path import PathStep, Selection, parse_path, path_text
-from mbse_ros.sources.stamps import stamp_getter, time_paths
+from mbse_ros.sources.fields import FieldType, PathStep, Selection, parse_path, path_text, store_fields
+from mbse_ros.sources.getters import Absent, getter, number_getter, stamp_getter, time_paths
 from mbse_ros.sources.topic_samples import as_object
 
 JOINT_STATE, IMU, MULTI = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64MultiArray'

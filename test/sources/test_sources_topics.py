@@ -26,12 +26,11 @@ from sources_support import (
 )
 
 from mbse_ros.machine import load_machine
-from mbse_ros.sources.fields import store_fields
+from mbse_ros.sources.fields import path_text, store_fields
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.path import path_text
-from mbse_ros.sources.proposals.propose import proposal_text, propose
-from mbse_ros.sources.proposals.survey import MOST, Survey, leaves
-from mbse_ros.sources.proposals.words import parts_in, sides_in, words
+from mbse_ros.sources.propose import proposal_text, propose
+from mbse_ros.sources.survey import MOST, Survey, leaves
+from mbse_ros.sources.words import parts_in, sides_in, words
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 FIELDS = store_fields(TYPES)

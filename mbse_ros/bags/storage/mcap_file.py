@@ -28,7 +28,7 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
-from ..bulk.message_layout import MessageBatch
+from ..message_layout import MessageBatch
 from .expand import Budget, expanded
 
 HEAD = np.dtype([('opcode', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4'), ('time', '<u8'),

@@ -14,8 +14,8 @@ from ...description.language.document import read_document
 from ...errors import DescriptionError
 from ...resources import regular, write_whole
 from ..messages import definition
-from .checksums import CREATE, INSERT, message_sum, packed, topic_sum
 from .disk_room import Reserve, ReservedStream
+from .sqlite3_file import CREATE, INSERT, message_sum, packed, topic_sum
 
 CHUNK_BYTES = 1 << 18       # about a second of the crane graph: what a killed process loses
 COMMIT_MESSAGES = 500

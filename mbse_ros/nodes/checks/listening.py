@@ -23,7 +23,7 @@ from ...doctor.traffic import Expected, Heard, Traffic
 from ...errors import MbseError, SampleError
 from ...machine import Machine
 from ...sources.map import SourceMap
-from ...sources.proposals.survey import Survey, TopicSurvey
+from ...sources.survey import Survey, TopicSurvey
 from ..base.diagnostics import Strangers
 from ..base.foreign_inputs import ForeignInputs
 from ..base.middleware import LATEST, Participant, Waiting, deep_input, sensor_input

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...bags.sensor_topics import Sources
-from ...bags.topics import JOINT_STATE, TopicMap
+from ...bags.topics import JOINT_STATE, Sources, TopicMap
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError

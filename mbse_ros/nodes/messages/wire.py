@@ -25,8 +25,7 @@ from std_msgs.msg import Header
 from ...bags import messages
 from ...bags.bag import RawMessage, decode
 from ...bags.messages import typestore
-from ...bags.sensor_topics import FLOAT64
-from ...bags.topics import JOINT_STATE
+from ...bags.topics import FLOAT64, JOINT_STATE
 from ...errors import MbseError, SampleError, shown
 from ...machine.frames import LoadPose, Transform
 from ...sources.fields import FieldType

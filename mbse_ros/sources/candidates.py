@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...description.coordinate_units import measured_unit, unit_of
-from ...description.language.units import parse_unit
-from ...description.machine_parts import Volume
-from ...description.model import MechanismDescription
-from ...dynamics.model import Model
-from ...machine import Machine
-from ...machine.channels import Channel
-from ...report.text import number
-from ..path import Path, PathStep, path_text
+from ..description.coordinate_units import measured_unit, unit_of
+from ..description.language.units import parse_unit
+from ..description.machine_parts import Volume
+from ..description.model import MechanismDescription
+from ..dynamics.model import Model
+from ..machine import Machine
+from ..machine.channels import Channel
+from ..report.text import number
+from .fields import Path, PathStep, path_text
 from .survey import TopicSurvey
 from .words import PARTS, PORTS, QUANTITIES, parts_in, quantities_in, sides_in, words
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import SampleError
-from ..channel_samples import Sample, TopicReader, is_strange
-from ..messages import SECOND, SENSOR_LAST_NS
-from ..topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
+from ..errors import SampleError
+from .channel_samples import Sample, TopicReader, is_strange
+from .messages import SECOND, SENSOR_LAST_NS
+from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
 
 STAMP = slice(4, 12)    # bytes of the stamp of a header that comes first
 LITTLE_ENDIAN = b'\x00\x01'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What there is on the topics of a bag or a graph: types, rates, stamps, and every number over time, by the path that a
-map would give it: by names where the message has some."""
+map would give it: by names where the message has some.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from ...bags.bag import Bag, decode
-from ...errors import MbseError, SampleError
-from ..fields import HEADER, QUATERNION, TIME, Fields, FieldType, bag_store, store_fields
-from ..getters import Absent, number_getter, of_quaternion
-from ..map import ARRIVAL, HEADER_STAMP
-from ..path import Path, PathStep, Selection
-from ..stamps import stamp_getter, time_paths
+from ..bags.bag import Bag, decode
+from ..errors import MbseError, SampleError
+from .fields import (
+    ARRIVAL,
+    HEADER,
+    HEADER_STAMP,
+    QUATERNION,
+    TIME,
+    Fields,
+    FieldType,
+    Path,
+    PathStep,
+    Selection,
+    bag_store,
+    store_fields,
+)
+from .getters import Absent, number_getter, of_quaternion, stamp_getter, time_paths
 
 DEPTH = 5               # fields of fields
 LONGEST = 64            # elements of an array: a longer one is a picture or a cloud of points

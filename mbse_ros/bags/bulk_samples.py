@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import SampleError
-from ..bag import FileBatches, RawMessage
-from ..channel_samples import TopicReader
-from ..messages import SECOND, SENSOR_LAST_NS
+from ..errors import SampleError
+from .bag import FileBatches, RawMessage
+from .channel_samples import TopicReader
 from .message_layout import LARGEST, LAYOUTS, MISSES, STAMP, MessageBatch, layout_of
+from .messages import SECOND, SENSOR_LAST_NS
 
 SMALL = 4           # messages of a layout that are not worth it
 ALONE = -1          # in place of a channel

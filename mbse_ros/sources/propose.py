@@ -16,14 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ...bags.sensor_topics import JOINTS
-from ...bags.topics import TopicMap
-from ...description.coordinate_units import measured_unit
-from ...dynamics.model import Model
-from ...machine import Machine
-from ...machine.channels import Channel, sensor_channels
-from ...report.text import number
-from ..map import ARRIVAL, FORMAT
+from ..bags.topics import JOINTS, TopicMap
+from ..description.coordinate_units import measured_unit
+from ..dynamics.model import Model
+from ..machine import Machine
+from ..machine.channels import Channel, sensor_channels
+from ..report.text import number
 from .candidates import (
     FASTER,
     STILL,
@@ -37,6 +35,8 @@ from .candidates import (
     pressure_units,
     rate_fits,
 )
+from .fields import ARRIVAL
+from .map import FORMAT
 from .survey import TopicSurvey
 
 SURE = 2.0          # points of a name from which it counts
