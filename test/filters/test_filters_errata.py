@@ -8,8 +8,10 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
+from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.filters.sigma_points import simplex_points
+from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import paper_noise, van_loan
 
 DT = 0.005      # s
@@ -55,3 +57,19 @@ def test_last_point_of_the_simplex(size: int) -> None:
     printed = points.directions.copy()
     printed[-1, -1] /= size
     assert np.abs(printed @ points.weights).max() > 0.1
+
+
+def test_sckf_with_the_weakening_of_the_paper(vm: None) -> None:
+    """Naya et al., review, Eq. 66 with beta 10, four passes, instead of our 30 and two: a coupler's gyro corrects the
+    start about as fast, and is then the same."""
+    true = load_model('four_bar')
+    truth, wrong = true_motion(true, 4.0, DT), wrong_model(true)
+    later, whole = [], []
+    for options in ({}, {'beta': 10.0, 'passes': 4}):
+        observer = LinkageObserver(wrong, 'SCKF', ['coupler_gyro'], {'acceleration': 0.0916}, **options)
+        observer.start(wrong_start(wrong), stddev=np.radians(5))
+        samples = noisy(truth.sensors(('coupler_gyro',)), observer.stddev, 1)
+        error = (observer.run(truth.motion.t[1:], samples).q - truth.motion.q[1:])[:, true.z[0]]
+        whole.append(np.sqrt(np.mean(error ** 2)))
+        later.append(np.sqrt(np.mean(error[400:] ** 2)))
+    assert later[1] == pytest.approx(later[0], rel=0.005) and 1.0 < whole[1] / whole[0] < 1.3
