@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sliding window of Blanco-Claraco et al., factor graphs, section 7.1, in dependent coordinates, as one dense least
-squares problem in plain NumPy.
+"""The sliding window of Blanco-Claraco et al., factor graphs, section 7.1, as one dense least squares problem in plain
+NumPy, in dependent and in independent coordinates.
 
 Equation numbers are those of the paper. Coordinates ``q = [x1, y1, x2, y2, theta]`` of its four-bar linkage; the
-unknowns of an instant are ``x = [q, qd, qdd]`` (15,). SI.
+unknowns of an instant are ``x = [q, qd, qdd]`` (15,), in the independent form ``[q, qd, qdd, z, zd, zdd]`` (18,) with
+``z = theta``. SI.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from four_bar_by_hand import joints
 
 CRANK, COUPLER, ROCKER, GROUND = 1.0, 2.0, np.sqrt(13.0), 4.0           # figure 6
 MASSES, GRAVITY = (1.0, 2.0, 4.0), 9.80665
@@ -16,7 +20,7 @@ START = np.array([1.0, 0.0, 1.0, 2.0, 0.0])
 INTEGRATOR, DYNAMICS = 0.1, 0.01        # roots of the variances 1e-2 and 1e-4 of Table 2
 ZERO, EYE = np.zeros((5, 5)), np.eye(5)
 
-Rows = tuple[np.ndarray, np.ndarray]                # residual (r,) and Jacobian (r, 15) or, of two instants, (r, 30)
+Rows = tuple[np.ndarray, np.ndarray]        # residual (r,) and Jacobian (r, k) by the unknowns of one or two instants
 
 
 def phi(q: np.ndarray) -> np.ndarray:
@@ -69,14 +73,16 @@ def constraints(x: np.ndarray) -> Rows:
             np.block([[J, none, none], [phi_q_rate(q, qd), J, none]]))       # phi_qq qd is the rate, Eq. 42
 
 
+def slopes(f: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float = 1e-3) -> np.ndarray:
+    """Jacobian by differences of fourth order, as in the paper (section 6.6)."""
+    return np.array([8 * (f(x + e) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e) for e in h * np.eye(len(x))]).T / (12 * h)
+
+
 def dynamics(x: np.ndarray, torque: float) -> Rows:
-    """Eq. 26 of an instant, over its deviation; the Jacobian by differences, as in the paper (section 6.6)."""
+    """Eq. 26 of an instant, over its deviation."""
     def qdd(state: np.ndarray) -> np.ndarray:
         return accelerations(state[:5], state[5:], torque)
-    state, h, columns = x[:10], 1e-3, []
-    for e in h * np.eye(10):
-        columns.append((8 * (qdd(state + e) - qdd(state - e)) - qdd(state + 2 * e) + qdd(state - 2 * e)) / (12 * h))
-    return (qdd(state) - x[10:]) / DYNAMICS, np.hstack([np.array(columns).T, -EYE]) / DYNAMICS
+    return (qdd(x[:10]) - x[10:]) / DYNAMICS, np.hstack([slopes(qdd, x[:10]), -EYE]) / DYNAMICS
 
 
 def integrators(x0: np.ndarray, x1: np.ndarray, dt: float) -> Rows:
@@ -86,51 +92,88 @@ def integrators(x0: np.ndarray, x1: np.ndarray, dt: float) -> Rows:
     return J @ np.concatenate([x0, x1]), J
 
 
-def linear(x: np.ndarray, torques: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """All factors of a window (N, 15): soft rows A, e and exact rows C, d, of the unknowns after the first instant."""
-    soft, exact, size = [], [], x.size
+def dependent(x: np.ndarray, before: np.ndarray, torque: float, dt: float) -> tuple[list[Rows], list[Rows]]:
+    """Figure 2: factors that an instant adds, by the unknowns of the instant before and its own; soft, then exact."""
+    after = lambda rows: (rows[0], np.hstack([np.zeros((len(rows[0]), 15)), rows[1]]))         # noqa: E731
+    return [after(dynamics(x, torque)), integrators(before, x, dt)], [after(constraints(x))]
+
+
+def independent(x: np.ndarray, before: np.ndarray, torque: float, dt: float, equality: float = 1e3
+                ) -> tuple[list[Rows], list[Rows]]:
+    """Figure 3, as ``dependent``; ``equality``: deviation of the soft equality of q (Table 2: 10)."""
+    def motion(w: np.ndarray) -> np.ndarray:
+        (z0, zd0, zdd0), (z1, zd1, zdd1) = w[:3], w[3:]
+        q = np.append(joints(z1, (CRANK, COUPLER, ROCKER, GROUND)).ravel(), z1)
+        qd = np.linalg.solve(np.vstack([phi_q(q), [0, 0, 0, 0, 1.0]]), [0, 0, 0, 0, zd1])
+        return np.array([(accelerations(q, qd, torque)[4] - zdd1) / DYNAMICS,                   # Eq. 27
+                         (z1 - z0 - dt / 2 * (zd0 + zd1)) / INTEGRATOR,                         # Eq. 23
+                         (zd1 - zd0 - dt / 2 * (zdd0 + zdd1)) / INTEGRATOR])
+
+    def exact(x: np.ndarray) -> np.ndarray:
+        (q, qd, qdd), (z, zd, zdd) = np.split(x[:15], 3), x[15:]
+        J = phi_q(q)
+        return np.concatenate([phi(q), [q[4] - z], J @ qd, [qd[4] - zd],                        # Eqs. 30, 31
+                               phi_q_rate(q, qd) @ qd + J @ qdd, [qdd[4] - zdd]])               # Eq. 32
+    places = [15, 16, 17, 33, 34, 35]
+    moving, kept, held = np.zeros((3, 36)), np.zeros((5, 36)), np.zeros((15, 36))
+    w = np.concatenate([before, x])[places]
+    moving[:, places] = slopes(motion, w)
+    kept[:, :5], kept[:, 18:23] = -EYE / equality, EYE / equality
+    held[:, 18:] = slopes(exact, x)
+    return [(motion(w), moving), ((x[:5] - before[:5]) / equality, kept)], [(exact(x), held)]
+
+
+Form = Callable[[np.ndarray, np.ndarray, float, float], tuple[list[Rows], list[Rows]]]
+
+
+def linear(form: Form, x: np.ndarray, torques: np.ndarray, dt: float
+           ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All factors of a window (N, k): soft rows A, e and exact rows C, d, of the unknowns after the first instant."""
+    size, found = x.shape[1], ([], [])
     for k in range(1, len(x)):
-        for rows, place, (e, J) in ((soft, 15 * k, dynamics(x[k], torques[k])), (exact, 15 * k, constraints(x[k])),
-                                    (soft, 15 * (k - 1), integrators(x[k - 1], x[k], dt))):
-            whole = np.zeros((len(e), size))
-            whole[:, place:place + J.shape[1]] = J
-            rows.append((whole[:, 15:], e))
-    (A, e), (C, d) = ((np.vstack([J for J, _ in rows]), np.concatenate([r for _, r in rows])) for rows in (soft, exact))
+        for rows, some in zip(found, form(x[k], x[k - 1], torques[k], dt)):
+            for e, J in some:
+                whole = np.zeros((len(e), x.size))
+                whole[:, (k - 1) * size:(k + 1) * size] = J
+                rows.append((whole[:, size:], e))
+    (A, e), (C, d) = ((np.vstack([J for J, _ in rows]), np.concatenate([r for _, r in rows])) for rows in found)
     return A, e, C, d
 
 
-def solved(x: np.ndarray, torques: np.ndarray, dt: float) -> np.ndarray:
+def solved(form: Form, x: np.ndarray, torques: np.ndarray, dt: float) -> np.ndarray:
     """A window at the minimum of Eq. 18, its oldest instant held: Gauss-Newton steps in the kernel of the exact rows,
     until they are rounding."""
     for _ in range(15):                                 # the paper's limit
-        A, e, C, d = linear(x, torques, dt)
+        A, e, C, d = linear(form, x, torques, dt)
         kernel = np.linalg.svd(C)[2][len(C):].T
         step = -np.linalg.pinv(C) @ d
         step = step - kernel @ np.linalg.lstsq(A @ kernel, e + A @ step, rcond=None)[0]
-        x = np.vstack([x[:1], x[1:] + step.reshape(-1, 15)])
+        x = np.vstack([x[:1], x[1:] + step.reshape(len(x) - 1, -1)])
         if np.abs(step).max() < 1e-11 * np.abs(x).max():
             return x
     raise ArithmeticError('no convergence')
 
 
-def sliding(steps: int, dt: float, window: int, torques: np.ndarray) -> np.ndarray:
-    """Motion (steps + 1, 15) from rest: each instant as it was when it was the newest of ``window`` instants.
+def sliding(steps: int, dt: float, window: int, torques: np.ndarray, form: Form = dependent) -> np.ndarray:
+    """Motion (steps + 1, k) from rest: each instant as it was when it was the newest of ``window`` instants.
 
-    ``torques`` (steps + 1,): of the crank. The first window begins with Taylor's series from the start.
+    ``torques`` (steps + 1,): of the crank. A new instant begins at Taylor's series from the last one.
     """
-    begin = np.concatenate([START, np.zeros(5), accelerations(START, np.zeros(5), torques[0])])
+    qdd = accelerations(START, np.zeros(5), torques[0])
+    begin = np.concatenate([START, np.zeros(5), qdd, *([] if form is dependent else [[0.0, 0.0, qdd[4]]])])
     found = [begin]
     for _ in range(window - 1):
         found.append(ahead(found[-1], dt))
-    x = solved(np.array(found), torques[:window], dt)
+    x = solved(form, np.array(found), torques[:window], dt)
     found = list(x)
     for k in range(window, steps + 1):
-        x = solved(np.vstack([x[1:], ahead(x[-1], dt)]), torques[k - window + 1:k + 1], dt)
+        x = solved(form, np.vstack([x[1:], ahead(x[-1], dt)]), torques[k - window + 1:k + 1], dt)
         found.append(x[-1])
     return np.array(found)
 
 
 def ahead(x: np.ndarray, dt: float) -> np.ndarray:
     """Where the iteration of a new instant begins."""
-    q, qd, qdd = x[:5], x[5:10], x[10:]
-    return np.concatenate([q + dt * qd + dt ** 2 / 2 * qdd, qd + dt * qdd, qdd])
+    q, qd, qdd, (z, zd, zdd) = x[:5], x[5:10], x[10:15], x[[4, 9, 14]]
+    new = [q + dt * qd + dt ** 2 / 2 * qdd, qd + dt * qdd, qdd]
+    return np.concatenate([*new, *([] if len(x) == 15 else [[z + dt * zd + dt ** 2 / 2 * zdd, zd + dt * zdd, zdd]])])
