@@ -18,7 +18,8 @@ from ..filters.observer import LinkageEstimates, LinkageObserver, Noises
 from ..filters.whiteness import overstated
 from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
-from ..monitor.mechanism import Assessment, StateMonitor
+from ..monitor.mechanism import MechanismMonitor, MechanismState
+from ..monitor.state import Assessment
 from ..offline.motion_estimate import MotionEstimate
 from ..streams.records import ObserverStatus
 from ..streams.start import restart_pose, restarted_state, start_stddev
@@ -39,7 +40,7 @@ class OurFilter:
         self._deviations = of.stddev.tolist()
         self.noises, self.gate = dict(noises_of(of.filter) if noises is None else noises), gate
         self.channels, self.names = of.channels, of.names
-        self.monitor, self.settings = StateMonitor(of.problem), LinkageSettings()
+        self.monitor, self.settings = MechanismMonitor(of.problem), LinkageSettings()
         self._last = 0.0
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
@@ -109,7 +110,8 @@ class OurFilter:
             q, qd = run.q[k], run.qd[k]
             self.monitor.take(now, q, qd, o, run.innovation[k].tolist(), run.innovation_variance[k].tolist(),
                               (run.used[k] > 0.5).tolist(), of.stddev.tolist(), settings)
-            assessment = self.monitor.assess(now, self.names, q, qd, covariances[k], o, threshold, settings)
+            assessment = self.monitor.assess(MechanismState(now, self.names, q, qd, covariances[k], o), threshold,
+                                             settings)
             if assessment.broken:
                 seen = tuple(i for i, value in enumerate(o) if value == value)
                 assessment = replace(assessment, again=tuple(range(of.problem.g)) if seen else (), by=seen)

@@ -12,7 +12,7 @@ from ..filters.observability.information import observability
 from ..filters.observer import LinkageObserver
 from ..filters.parts.linearised import linearised_function
 from ..filters.whiteness import FEWEST, InnovationWatch, ljung_box
-from .status import Health
+from .faults import Health
 
 SEEN = 50           # instants of the observability's window
 SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow the derivatives of the accelerations

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from math import hypot, inf, isfinite
 
 from ..payload.mass import Mass
-from .faults import NONE, Fault, reason_of
-from .status import GATES, PayloadStatus
+from .faults import GATES, NONE, Fault, PayloadStatus, reason_of
 
 LOOK_BACK = 0.5         # s over which forgetting counts as a change
 CHANGED = 0.5           # of the logarithm of the share of information that is kept, and ...

@@ -5,10 +5,9 @@ coordinate, by what sees it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite, nan, sqrt
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,32 +18,29 @@ from ..filters.linkage_settings import LinkageSettings
 from ..filters.parts.problem import Problem
 from .bounds import Bounds, mechanism_ends
 from .channels import LASTING, PATIENCE, ChannelMonitor
-from .faults import NONE, Fault, joined, reason_of
-from .status import ObserverStatus
+from .faults import NONE, Fault, ObserverStatus, reason_of
+from .state import Assessment, Said, StateMonitor
 from .steps import FEWEST, JumpCheck
 from .units import UnitRatio
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
-Said = tuple[str, Fault]        # a reason and its kind
 NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing
 
 
-@dataclass(frozen=True)
-class Assessment:
-    """``again``: places, among the independent ones, of coordinates that start again from the samples of the channels
-    at ``by``; ``broken``: nothing of the state can be kept; ``astray``: its covariance says nothing, either."""
+class MechanismState(NamedTuple):
+    """Entries ``names`` (l,) of a filter at a time, s, with their covariance (l, l), coordinates and velocities (n,),
+    and the samples ``o`` (s,)."""
 
-    status: ObserverStatus
-    reason: str = ''
-    again: tuple[int, ...] = ()
-    by: tuple[int, ...] = ()
-    broken: bool = False
-    astray: bool = False
-    faults: Fault = NONE
+    t: float
+    names: Sequence[str]
+    q: np.ndarray
+    qd: np.ndarray
+    covariance: np.ndarray
+    o: Sequence[float]
 
 
-class StateMonitor:
+class MechanismMonitor(StateMonitor[MechanismState]):
     """Watches the samples of a problem's channels and the states that follow from them."""
 
     def __init__(self, problem: Problem) -> None:
@@ -52,8 +48,8 @@ class StateMonitor:
         self._stddev = problem.stddev.tolist()
         units = [UnitRatio(measured_unit(problem.model.description, name.partition('.')[0]), angular)
                  for name, angular in zip(problem.channels, problem.angular)]
-        self.watch = ChannelMonitor(problem.channels, mechanism_ends(problem, self._stddev), (), self._seen_by_others,
-                                    JumpCheck(problem.angular), units)
+        super().__init__(ChannelMonitor(problem.channels, mechanism_ends(problem, self._stddev), (),
+                                        self._seen_by_others, JumpCheck(problem.angular), units))
         self.bounds = Bounds(problem.model)
         self._settings = LinkageSettings()
         self.reset()
@@ -111,35 +107,48 @@ class StateMonitor:
         self._now, self._settings = (t, q, qd), settings
         self.watch.take(t, o, innovation, variance, used, stddev, settings)
 
-    def assess(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray,
-               o: Sequence[float], threshold: float, settings: LinkageSettings) -> Assessment:
-        """Of the state at a time, s: entries ``names`` (l,) with their covariance (l, l), and samples ``o`` (s,)."""
-        self._now, self._settings, watch = (t, q, qd), settings, self.watch
-        variance = covariance.diagonal().tolist()
-        wrong = self._nonsense(t, names, q, qd, variance)
-        vague = '' if wrong else _vague(names, variance, settings)
-        refused = watch.rejected(threshold)
+    @property
+    def questions(self) -> Sequence[Callable[[MechanismState, str], Assessment | None]]:
+        """A mechanism settles before its samples are asked."""
+        return self._lost, self._settling, self._doubtful
+
+    def assess(self, state: MechanismState, threshold: float, settings: LinkageSettings) -> Assessment:
+        """Of a state, with the settings in force."""
+        self._now, self._settings = (state.t, state.q, state.qd), settings
+        found = self.judge_state(state, threshold)
+        if found.status is ObserverStatus.OK:
+            self.bounds.know(*self._now)
+        return found
+
+    def _lost(self, state: MechanismState, refused: str) -> Assessment | None:
+        """Whether a state cannot be, or coordinates are to start again."""
+        variance = state.covariance.diagonal().tolist()
+        wrong = self._nonsense(state, variance)
+        vague = '' if wrong else _vague(state.names, variance, self._settings)
         if wrong or vague:
             said = (wrong or (vague, Fault.VAGUE), *self._beyond(), (refused, Fault.REJECTED))
-            return _assessment(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(refused))
-        doubted = watch.doubted(settings.lost_after, t)
-        again, by = self._again(t, doubted, o)
+            return Assessment.of(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(refused))
+        self._doubted = self.watch.doubted(self._settings.lost_after, state.t)
+        again, by = self._again(state.t, self._doubted, state.o)
         if again:
             unseen = ', '.join(self.problem.model.independent[k] for k in again)
-            return _assessment(ObserverStatus.LOST, ((self._refusal(by, refused), Fault.REJECTED),
-                                                     (f'{unseen} {reason_of(Fault.RESTARTED)}', Fault.RESTARTED)),
-                               again=again, by=by, astray=True)
-        if t < self._settled and self._why and refused:
+            return Assessment.of(ObserverStatus.LOST, ((self._refusal(by, refused), Fault.REJECTED),
+                                                       (f'{unseen} {reason_of(Fault.RESTARTED)}', Fault.RESTARTED)),
+                                 again=again, by=by, astray=True)
+        if state.t < self._settled and self._why and refused:
             return Assessment(ObserverStatus.LOST, refused, astray=True, faults=Fault.REJECTED)
-        if t < self._settled:
-            return Assessment(ObserverStatus.STARTING, self._why or reason_of(Fault.SETTLING), faults=self._faults)
-        reasons = self._reasons(t, doubted, refused)
-        if not doubted:
+        return None
+
+    def _settling(self, state: MechanismState, refused: str) -> Assessment | None:
+        if state.t >= self._settled:
+            return None
+        return Assessment(ObserverStatus.STARTING, self._why or reason_of(Fault.SETTLING), faults=self._faults)
+
+    def _doubtful(self, state: MechanismState, refused: str) -> Assessment | None:
+        reasons = self._reasons(state.t, self._doubted, refused)
+        if not self._doubted:
             self.in_row = 0
-        if reasons:
-            return _assessment(ObserverStatus.COASTING, reasons)
-        self.bounds.know(t, q, qd)
-        return _assessment(ObserverStatus.OK, ((refused, Fault.REJECTED),))
+        return Assessment.of(ObserverStatus.COASTING, reasons) if reasons else None
 
     def stated(self, names: Sequence[str], covariance: np.ndarray, assessment: Assessment, settings: LinkageSettings
                ) -> np.ndarray:
@@ -149,19 +158,19 @@ class StateMonitor:
             return covariance
         return covariance + np.diag(self.bounds.unknown(names, settings.start_velocity) ** 2)
 
-    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, variance: list[float]
-                  ) -> Said | None:
+    def _nonsense(self, state: MechanismState, variance: list[float]) -> Said | None:
         """Why nothing of a state can be kept; None where it can."""
+        q, qd = state.q, state.qd
         most = (NONSENSE * max(self._settings.start_velocity, 1.0)) ** 2
         if not (isfinite(sum(variance)) and isfinite(sum(q.tolist())) and isfinite(sum(qd.tolist()))):
             return reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE
         if min(variance, default=0.0) < 0.0:
             return 'the covariance has a negative variance', Fault.NOT_FINITE
         if max(variance, default=0.0) > most:
-            for name, value in zip(names, variance):
+            for name, value in zip(state.names, variance):
                 if value > most and name.startswith(('position/', 'velocity/')):
                     return f'{name} known to {sqrt(value):.3g} only', Fault.VAGUE
-        broken = self.bounds.broken(t, q.tolist(), qd.tolist(), self._settings.start_velocity)
+        broken = self.bounds.broken(state.t, q.tolist(), qd.tolist(), self._settings.start_velocity)
         return (broken, Fault.OUT_OF_RANGE) if broken else None
 
     def _again(self, t: float, doubted: Sequence[int], o: Sequence[float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -262,12 +271,6 @@ class StateMonitor:
     def _seen_by_others(self, place: int) -> bool:
         others = self._in_order(self.watch.doubted(self._settings.lost_after, self._now[0]))
         return not self.observed.alone(self._rows(), place, others)
-
-
-def _assessment(status: ObserverStatus, said: Sequence[Said], **more: Any) -> Assessment:
-    """Of what is said, '' for nothing."""
-    said = [(text, fault) for text, fault in said if text]
-    return Assessment(status, '; '.join(text for text, _ in said), faults=joined(fault for _, fault in said), **more)
 
 
 def _vague(names: Sequence[str], variance: list[float], settings: LinkageSettings) -> str:

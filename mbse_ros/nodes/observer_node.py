@@ -105,9 +105,9 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
 
     def values(self, result: StateEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
-        mean_nis, whiteness = self.stage.health
+        health = self.stage.health()
         return {'NIS': f'{result.nis:.3g} of {result.nis_dof} measurements',
-                'mean NIS per measurement': f'{mean_nis:.3g}', 'whiteness (p-value)': f'{whiteness:.3g}'}
+                'mean NIS per measurement': f'{health.mean_nis:.3g}', 'whiteness (p-value)': f'{health.whiteness:.3g}'}
 
 
 main = ObserverNode.main

@@ -20,7 +20,7 @@ from ..description.model import fingerprint
 from ..dynamics.model import Model
 from ..errors import BagError, MbseError, SampleError
 from ..filters.whiteness import overstated
-from ..monitor.status import Measured, ObserverStatus
+from ..monitor.faults import Measured, ObserverStatus
 from ..report.text import cost, cost_line
 from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader

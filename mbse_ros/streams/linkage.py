@@ -7,8 +7,8 @@ back and runs again, so that the order of arrival does not matter. Time is that 
 moves.
 
 Its steps are those of a machine in ``stages.ObserverStage``: align (``TimeGrid``, ``History``), judge the samples
-(``StateMonitor.unusable``), start (``start``), predict and correct (``propagate``), learn (``StateMonitor.take``),
-judge the state (``StateMonitor.assess``), publish a ``LinkageEstimate``.
+(``MechanismMonitor.unusable``), start (``start``), predict and correct (``propagate``); then ``Stage._follow``: learn,
+judge the state, publish a ``LinkageEstimate``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,15 +26,16 @@ from ..filters.linkage_settings import LinkageSettings
 from ..filters.observer import LinkageObserver
 from ..monitor.channels import DroppedSamples
 from ..monitor.faults import Fault, reason_of
-from ..monitor.mechanism import Assessment, StateMonitor
+from ..monitor.mechanism import MechanismMonitor, MechanismState
+from ..monitor.state import Assessment
 from .active_filter import ActiveFilter
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
 from .records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
+from .stage import Stage
 from .start import first_pose, initial_state, moved_to, restart_pose, restarted_state, start_stddev
 
 __all__ = ['LinkageEstimate', 'LinkageSettings', 'LinkageStage', 'Measured']
 
-Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'
 DROPPED = {Fault.STUCK: 'constant sensor', Fault.FAR: 'beyond the limits of its joint',
            Fault.SATURATED: reason_of(Fault.SATURATED)}
@@ -41,7 +43,15 @@ STARTED = 'of an instant before, or at, which the filter started (again)'      #
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
 
 
-class LinkageStage:
+class FilteredInstant(NamedTuple):
+    """An instant, the parts of the filter's ``output``, and its row ``[o, u, t]``."""
+
+    entry: HistoryEntry
+    output: dict[str, np.ndarray]
+    row: np.ndarray
+
+
+class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
     """Filter of ``settings`` on a model with ``sensors`` (default: all of its file), step in seconds.
 
     ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes. Raises SettingError.
@@ -61,7 +71,7 @@ class LinkageStage:
         self._dropped = DroppedSamples(self.channels, self.inputs)
         self._places = {name: i for i, name in enumerate(self.channels)}
         self._input_places = {name: i for i, name in enumerate(self.inputs)}
-        self._monitor = StateMonitor(self._observer.problem)
+        self._monitor = MechanismMonitor(self._observer.problem)
         self._grid = TimeGrid(self.step_ns)
         self._last_q = model.start.q
         moved_to(model, {place: model.start.q[place] + 1e-3 for place in model.z})      # its first call takes longer
@@ -239,25 +249,20 @@ class LinkageStage:
         entries = self._history.since(first)
         rows = self._history.rows(entries, self._observer.dt)
         if not propagate(self._history[entries[0].index - 1], entries, rows, self.settings):
-            return (self._broken_off(entries[-1], Assessment(ObserverStatus.LOST, reason_of(Fault.NOT_FINITE),
-                                                             faults=Fault.NOT_FINITE)),)
-        new = [(entry, row) for entry, row in zip(entries, rows) if entry.index > before]
-        for entry, row in new:
-            self._noted(entry, row)
+            assessment = Assessment(ObserverStatus.LOST, reason_of(Fault.NOT_FINITE), broken=True,
+                                    faults=Fault.NOT_FINITE)
+            estimate = self._publish(FilteredInstant(entries[-1], {}, rows[-1]), assessment)
+            self._lose(assessment)
+            return (estimate,)
+        instants = [FilteredInstant(entry, entry.running.observer.outputs(entry.output), row)
+                    for entry, row in zip(entries, rows) if entry.index > before or entry is entries[-1]]
         if joined:
-            self._watched(entries[-1], [value if name in joined else nan
-                                        for name, value in zip(self.channels, entries[-1].o.tolist())])
-        changed = [entry for entry, _ in new] or entries[-1:]
-        if len(changed) * self._observer.dt > self.settings.lost_after:
-            changed = changed[-1:]
-        assessment = Assessment(ObserverStatus.OK)
-        estimates: list[LinkageEstimate] = []
-        for entry in changed:
-            out = entry.running.observer.outputs(entry.output)
-            assessment = self._assessed(entry, out)
-            if assessment.broken:
-                return (*estimates, self._broken_off(entry, assessment))
-            estimates.append(self._estimate(entry, out, assessment))
+            self._watch(instants[-1], [value if name in joined else nan
+                                       for name, value in zip(self.channels, entries[-1].o.tolist())])
+        last = instants[-1:] if len(instants) * self._observer.dt > self.settings.lost_after else instants
+        estimates, assessment = self._follow([item for item in instants if item.entry.index > before], last)
+        if assessment.broken:
+            return estimates
         self._history.trim(self._window)
         if assessment.again:
             if self._monitor.raise_noise(assessment.by):
@@ -265,44 +270,61 @@ class LinkageStage:
             self._start_again(assessment)
         elif self._monitor.lower_noise(entries[-1].index * self._observer.dt):
             self._active.raise_noise(self._monitor.raised)
-        return tuple(estimates)
+        return estimates
 
-    def _noted(self, entry: HistoryEntry, row: np.ndarray) -> None:
-        """Health of the channels at an instant that is new."""
-        out, innovation, variance, used = self._watched(entry, entry.o.tolist())
+    def _learn(self, state: FilteredInstant) -> None:
+        """Also the health of the filter that runs now."""
+        entry, out, row = state
+        innovation, variance, used = self._watch(state, entry.o.tolist())
         if entry.running.observer is self._observer:
             self._active.watch.take([v / sqrt(max(s, 1e-300)) if use else nan
                                      for v, s, use in zip(innovation, variance, used)])
             self._active.watch.see(out['q'], out['qd'], row)
 
-    def _watched(self, entry: HistoryEntry, o: list[float]) -> Made:
-        """What the filter made of samples of an instant, NaN where there is none: its outputs, innovations, their
-        variances, and whether they were used."""
-        out = entry.running.observer.outputs(entry.output)
+    def _watch(self, state: FilteredInstant, o: list[float]) -> tuple[list[float], list[float], list[bool]]:
+        """What the filter made of samples of an instant, NaN where there is none: innovations, their variances, and
+        whether they were used."""
+        entry, out, _ = state
         innovation, variance = out['innovation'].tolist(), out['innovation_variance'].tolist()
         used = [item > 0.5 for item in out['used'].tolist()]
         self._monitor.take(entry.index * self._observer.dt, out['q'], out['qd'], o, innovation, variance, used,
                            entry.running.tuned.deviations, self.settings)
-        return out, innovation, variance, used
+        return innovation, variance, used
 
-    def _assessed(self, entry: HistoryEntry, out: dict[str, np.ndarray]) -> Assessment:
+    def _judge(self, state: FilteredInstant) -> Assessment:
+        entry, out, _ = state
         observer = entry.running.observer
-        return self._monitor.assess(entry.index * self._observer.dt, observer.names, out['q'], out['qd'],
-                                    observer.covariance(entry.state), entry.o.tolist(), entry.running.tuned.threshold,
-                                    self.settings)
+        return self._monitor.assess(MechanismState(
+            entry.index * self._observer.dt, observer.names, out['q'], out['qd'], observer.covariance(entry.state),
+            entry.o.tolist()), entry.running.tuned.threshold, self.settings)
 
-    def _estimate(self, entry: HistoryEntry, out: dict[str, np.ndarray], assessment: Assessment) -> LinkageEstimate:
+    def _publish(self, state: FilteredInstant, assessment: Assessment) -> LinkageEstimate:
+        """The record; without values where nothing can be kept."""
+        entry, out, _ = state
         observer = entry.running.observer
+        if assessment.broken:
+            entry.state = np.full(observer.filter.state.size, np.nan)
+            entry.output = np.full(observer.filter.outputs.size, np.nan)
+            out = observer.outputs(entry.output)
         P = self._monitor.stated(observer.names, observer.covariance(entry.state), assessment, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
         at = sampled(self._history, entry)
         force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in observer.filter.force_places])
-        return LinkageEstimate(
+        estimate = LinkageEstimate(
             self._grid.stamp(entry.index), entry.index, entry.revision, restart, observer.filter.name, observer.names,
             out['x'], P, out['q'], out['qd'], out['qdd'], observer.filter.forces, out['force'], force_stddev,
             observer.parameters(out['x'], P.diagonal()), at.innovation, at.innovation_stddev, at.measured,
             assessment.status, assessment.reason, self._health, self._dropped.dropped.total(), assessment.faults)
+        if not assessment.broken:
+            return estimate
+        none = np.full(len(self.channels), np.nan)
+        return replace(estimate, revision=0, parameters={}, innovation=none, innovation_stddev=none,
+                       measured=(Measured.MISSING,) * len(none))
+
+    def _lose(self, assessment: Assessment) -> None:
+        self.reset()
+        self._broken, self._last_q = assessment, self.model.start.q
 
     def sampled(self, index: int) -> Sampled | None:
         """What is known by now of the samples of an instant, ``sequence`` of its estimate; None where it is not kept
@@ -325,15 +347,3 @@ class LinkageStage:
         self._last_q, self._last_qd = q, qd
         self._monitor.bounds.know(t, q, qd)
         self._monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
-
-    def _broken_off(self, entry: HistoryEntry, assessment: Assessment) -> LinkageEstimate:
-        """An estimate that says so, without values; the next sample starts again."""
-        of, none = entry.running.observer.filter, np.full(len(self.channels), np.nan)
-        entry.state, entry.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
-        out = entry.running.observer.outputs(entry.output)
-        estimate = replace(
-            self._estimate(entry, out, assessment), revision=0, parameters={},
-            innovation=none, innovation_stddev=none, measured=(Measured.MISSING,) * len(none))
-        self.reset()
-        self._broken, self._last_q = assessment, self.model.start.q
-        return estimate

@@ -5,6 +5,7 @@ and when coordinates start again by the sensors that alone see them."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from math import inf, isnan, nan, sqrt
 from typing import NamedTuple
 
@@ -19,11 +20,12 @@ from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
 from ..monitor.bounds import StateBounds, machine_ends
 from ..monitor.channels import LASTING, PATIENCE, ChannelMonitor
-from ..monitor.faults import NONE, Fault, reason_of, together
+from ..monitor.faults import Fault, ObserverStatus, reason_of
 from ..monitor.rates import too_rare
+from ..monitor.state import Assessment, StateMonitor
 from ..monitor.steps import PressureSteps, StepCheck
 from ..monitor.units import UnitCheck
-from .records import ObserverStatus, Segment
+from .records import Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
@@ -42,15 +44,24 @@ class UsableSamples(NamedTuple):
     refused: dict[Fault, list[int]]
 
 
-class MachineMonitor:
+class MachineState(NamedTuple):
+    """What became of a segment and its last samples ``measured`` (channels,)."""
+
+    segment: Segment
+    measured: list[float]
+    result: SegmentResult
+    restart: bool
+
+
+class MachineMonitor(StateMonitor[MachineState]):
     """Watches the samples of a machine's channels, and the states that its observer makes of them."""
 
     def __init__(self, machine: Machine, observer: HydraulicObserver) -> None:
         self.machine, self._observer = machine, observer
         self._stddev = np.sqrt(variances(machine)).tolist()
         # values between two samples are no multiples of a step: the file's is taken
-        self._watch = ChannelMonitor(machine.channels, machine_ends(machine),
-                                     [item.sensor.resolution for item in machine.all_channels])
+        super().__init__(ChannelMonitor(machine.channels, machine_ends(machine),
+                                        [item.sensor.resolution for item in machine.all_channels]))
         self._recovery = Recovery(machine, observer)
         self._positions, self._pressures = StepCheck(machine), PressureSteps(machine)
         self._faint, self._innovations = UnitCheck(machine), InnovationWatch()
@@ -79,8 +90,8 @@ class MachineMonitor:
 
     def begin(self, start: float, why: str = '', faults: Fault = Fault.SETTLING) -> None:
         """A state starts, at a time, s; ``why``, ``faults``: unless it is as usual."""
-        self._watch.reset()
-        self._start = start
+        self.watch.reset()
+        self.start = start
         self._innovations.reset()
         self._recovery.begin(why, faults)
 
@@ -95,8 +106,8 @@ class MachineMonitor:
         faint, refused, values = self._faint.found, samples.refused, samples.values
         if faint:
             refused[Fault.UNIT] = list(faint)
-        if any(self._watch.constant) or faint:
-            stuck = self._watch.stuck(dict(enumerate(values[-1].tolist())))
+        if any(self.watch.constant) or faint:
+            stuck = self.watch.stuck(dict(enumerate(values[-1].tolist())))
             values = values.copy()
             values[:, [*stuck, *faint]] = nan
         self._refused = refused
@@ -123,10 +134,10 @@ class MachineMonitor:
 
     def _unusable(self, t: float, samples: list[float]) -> dict[Fault, list[int]]:
         """Places, by fault, of those of the samples (channels,) at ``t``, s, that are beyond their range or jumped."""
-        jumped = self._positions.take(t, samples, self._settings, self._watch.constant)
+        jumped = self._positions.take(t, samples, self._settings, self.watch.constant)
         if self._positions.cut:
             self._pressures.reset()
-        return self._watch.unusable(samples, (*jumped, *self._pressures.take(t, samples)))
+        return self.watch.unusable(samples, (*jumped, *self._pressures.take(t, samples)))
 
     def starts(self, segment: Segment, samples: UsableSamples, restart: bool) -> bool:
         """Whether a state starts with a segment: it is to, or the log is cut within."""
@@ -158,66 +169,83 @@ class MachineMonitor:
             return values
         values = values.copy()
         values[:-1, places] = nan
-        self._watch.begin()
-        self._start = segment.start_ns * 1e-9
+        self.watch.begin()
+        self.start = segment.start_ns * 1e-9
         return values
 
-    def learn(self, segment: Segment, measured: list[float], result: SegmentResult) -> list[float]:
-        """Remember what became of the last samples ``measured`` (channels,); innovations of those used over their
+    def learn(self, state: MachineState) -> None:
+        """Remember what became of the last samples; ``ratios`` (channels,): innovations of those used over their
         deviations, else NaN."""
+        segment, measured, result, _ = state
         innovation, variance = result.innovation.tolist(), result.innovation_variance.tolist()
         used = [not refused for refused in result.rejected.tolist()]
         measured = [value if v == v else nan for value, v in zip(measured, innovation)]     # values between samples
-        ratios = [v / sqrt(s) if use and m == m and s > 0 else nan
-                  for v, s, use, m in zip(innovation, variance, used, measured)]
+        self.ratios = [v / sqrt(s) if use and m == m and s > 0 else nan
+                       for v, s, use, m in zip(innovation, variance, used, measured)]
         if result.finite:
             self._faint.take(measured, segment.values[-1])
-            self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev,
-                             self._settings)
-            self._innovations.take(ratios)
-        return ratios
+            self.watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev,
+                            self._settings)
+            self._innovations.take(self.ratios)
 
-    def judge_state(self, segment: Segment, measured: list[float], result: SegmentResult
-                    ) -> tuple[ObserverStatus, str, Fault]:
-        """Status, reason and faults of the state at the end of a segment, by its last samples."""
-        found = self._status(segment, measured, result)
+    @property
+    def questions(self) -> Sequence[Callable[[MachineState, str], Assessment | None]]:
+        """Of a machine that settles samples are asked, too."""
+        return self._lost, self._doubtful, self._settling, self._disturbed
+
+    def judge_state(self, state: MachineState, threshold: float) -> Assessment:
+        """Of the state at the end of a segment, by its last samples."""
+        found = super().judge_state(state, threshold)
         # after it: what began while settling is STARTING as a whole
-        self._recovery.age += segment.step_ns * 1e-9 * len(segment.values)
+        self._recovery.age += state.segment.step_ns * 1e-9 * len(state.segment.values)
         return found
 
-    def _status(self, segment: Segment, measured: list[float], result: SegmentResult
-                ) -> tuple[ObserverStatus, str, Fault]:
+    def _lost(self, state: MachineState, refused: str) -> Assessment | None:
+        """Whether a state cannot be, or is contradicted by its samples."""
+        result, said = state.result, []
         if not result.finite:
-            return ObserverStatus.LOST, reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE
-        t, variance = segment.stamp_ns * 1e-9, result.covariance.diagonal()
-        if all(map(isnan, measured)):
-            return ObserverStatus.LOST, reason_of(Fault.UNMEASURED), Fault.UNMEASURED
-        found, refused = self._said(measured), self._watch.rejected(self._observer.threshold)
-        if lost := self._bounds.broken(result.mean[-1], variance):
-            return ObserverStatus.LOST, *together({lost[1]: lost[0], Fault.JUMPED: found.get(Fault.JUMPED, '')})
-        if refused:
-            if self._watch.contradicted(t, self._start, self._settings.lost_after):
-                return ObserverStatus.LOST, refused, Fault.REJECTED
-            if self._watch.refused(t, self._start, self._settings.doubt_after):
-                found[Fault.REJECTED] = refused
-                self._recovery.judge(t, self._start, self._watch)
-        if found:
-            return ObserverStatus.COASTING, *together({**found, Fault.REJECTED: refused})
-        if not self._recovery.settled(variance):
-            return ObserverStatus.STARTING, *self._recovery.why
-        if not (result.outside or result.rare or refused):
-            return ObserverStatus.OK, '', NONE      # nearly always
+            said = [(reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE)]
+        elif all(map(isnan, state.measured)):
+            said = [(reason_of(Fault.UNMEASURED), Fault.UNMEASURED)]
+        elif lost := self._bounds.broken(result.mean[-1], result.covariance.diagonal()):
+            said = [lost, (self._said(state.measured).get(Fault.JUMPED, ''), Fault.JUMPED)]
+        elif refused and self.watch.contradicted(state.segment.stamp_ns * 1e-9, self.start, self._settings.lost_after):
+            said = [(refused, Fault.REJECTED)]
+        return Assessment.of(ObserverStatus.LOST, said, broken=True) if said else None
+
+    def _doubtful(self, state: MachineState, refused: str) -> Assessment | None:
+        """Whether samples are missing or wrong."""
+        found, t = self._said(state.measured), state.segment.stamp_ns * 1e-9
+        if refused and self.watch.refused(t, self.start, self._settings.doubt_after):
+            found[Fault.REJECTED] = refused
+            self._recovery.judge(t, self.start, self.watch)
+        if not found:
+            return None
+        found[Fault.REJECTED] = refused
+        return Assessment.of(ObserverStatus.COASTING, ((text, fault) for fault, text in found.items()))
+
+    def _settling(self, state: MachineState, refused: str) -> Assessment | None:
+        if self._recovery.settled(state.result.covariance.diagonal()):
+            return None
+        reason, faults = self._recovery.why
+        return Assessment(ObserverStatus.STARTING, reason, faults=faults)
+
+    def _disturbed(self, state: MachineState, refused: str) -> Assessment | None:
+        """What does not speak against a state, but against its mass."""
+        segment, result = state.segment, state.result
+        if not (result.outside or result.rare):
+            return None     # nearly always
         outside = reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR if result.outside else ''
-        return ObserverStatus.OK, *together({
-            Fault.OUTSIDE_FORCE: outside, Fault.RARE: too_rare(
-                result.rare, segment.channels, segment.repeats.tolist(), segment.step_ns), Fault.REJECTED: refused})
+        rare = too_rare(result.rare, segment.channels, segment.repeats.tolist(), segment.step_ns)
+        return Assessment.of(ObserverStatus.OK, ((outside, Fault.OUTSIDE_FORCE), (rare, Fault.RARE),
+                                                 (refused, Fault.REJECTED)))
 
     def _said(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""
-        if not (self._refused or any(self._watch.constant) or any(map(isnan, measured))):
+        if not (self._refused or any(self.watch.constant) or any(map(isnan, measured))):
             return {}       # nearly always
         channels = self.machine.channels
-        constant = [name for name, found in zip(channels, self._watch.constant) if found]
+        constant = [name for name, found in zip(channels, self.watch.constant) if found]
         unusable = {fault: [channels[i] for i in places] for fault, places in self._refused.items()}
         missing = [c for c, value in zip(channels, measured)
                    if value != value and not any(c in names for names in (constant, *unusable.values()))]

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..filters.mass_information import OWN_COLUMNS, MassInformation
 from ..filters.weighing import PAUSES
-from ..monitor.faults import NONE, Fault
-from ..monitor.status import GATES, JUDGED, Health, Measured, ObserverStatus, PayloadStatus
+from ..monitor.faults import GATES, JUDGED, NONE, Fault, Health, Measured, ObserverStatus, PayloadStatus
 
 __all__ = ['FORGOTTEN', 'GATES', 'JUDGED', 'Health', 'LinkageEstimate', 'Measured', 'ObserverStatus', 'PayloadEstimate',
            'PayloadStatus', 'Sampled', 'Segment', 'StateEstimate']

@@ -21,24 +21,25 @@ import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import SegmentResult
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.equations import why_unweighed
-from ..monitor.faults import Fault
+from ..monitor.faults import Fault, Health
 from ..monitor.mass import Verdict
 from ..monitor.rates import SHARE
+from ..monitor.state import Assessment
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
 from ..payload.mass import Cause, Mass, PayloadEstimator, PayloadSettings
 from ..payload.paper import PaperEstimator
-from .machine_monitor import MachineMonitor, UsableSamples
+from .machine_monitor import MachineMonitor, MachineState, UsableSamples
 from .mass_monitor import MassMonitor
-from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .records import PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .stage import Stage
 
 
-class ObserverStage:
+class ObserverStage(Stage[MachineState, StateEstimate]):
     """Segments in, state estimates out; starts by itself from the first samples."""
 
     def __init__(self, machine: Machine, settings: ObserverSettings = ObserverSettings(),
@@ -56,13 +57,9 @@ class ObserverStage:
         values = self._start(segment, samples) if restart else self._monitor.start_again(segment, samples)
         # predict, correct by samples, correct by the force balance (weigh): step by step, in one compiled function
         result = self._observer.process(values, segment.command_values, segment.repeats, segment.step_ns * 1e-9)
-        measured = values[-1].tolist()
-        ratios = self._monitor.learn(segment, measured, result)
-        verdict = self._monitor.judge_state(segment, measured, result)
         self._last_ns = segment.stamp_ns
-        if verdict[0] is ObserverStatus.LOST:
-            self._observer.reset()
-        return self._publish(segment, result, measured, ratios, restart, verdict)
+        state = MachineState(segment, values[-1].tolist(), result, restart)
+        return self._follow((state,), (state,))[0][0]       # learn, judge the state, publish
 
     def _check(self, segment: Segment) -> None:
         for got, expected in ((segment.channels, self.machine.channels), (segment.commands, self.machine.commands)):
@@ -89,17 +86,26 @@ class ObserverStage:
                              moving=not segment.begins, pause=(segment.start_ns - self._last_ns) * 1e-9)
         return samples.values
 
-    def _publish(self, segment: Segment, result: SegmentResult, measured: list[float], ratios: list[float],
-                 restart: bool, verdict: tuple[ObserverStatus, str, Fault]) -> StateEstimate:
+    def _learn(self, state: MachineState) -> None:
+        self._monitor.learn(state)
+
+    def _judge(self, state: MachineState) -> Assessment:
+        return self._monitor.judge_state(state, self._observer.threshold)
+
+    def _lose(self, assessment: Assessment) -> None:
+        self._observer.reset()
+
+    def _publish(self, state: MachineState, assessment: Assessment) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
-        innovation, (status, reason, faults) = result.innovation, verdict
+        segment, measured, result, restart = state
+        innovation = result.innovation
         if any(map(isnan, measured)):
             innovation = np.where(np.isnan(measured), nan, innovation)
-        squares = [ratio * ratio for ratio in ratios if ratio == ratio]
+        squares = [ratio * ratio for ratio in self._monitor.ratios if ratio == ratio]
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation,
-                             np.sqrt(result.innovation_variance), sum(squares), len(squares), status, reason,
-                             result.weighing, faults)
+                             np.sqrt(result.innovation_variance), sum(squares), len(squares), assessment.status,
+                             assessment.reason, result.weighing, assessment.faults)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,10 +122,9 @@ class ObserverStage:
         """What is wrong with the tuning in force; '' when nothing is."""
         return self._observer.note
 
-    @property
-    def health(self) -> tuple[float, float]:
-        """Of the last innovations: mean NIS per measurement and whiteness (p-value of Ljung-Box), NaN while few."""
-        return self._monitor.health
+    def health(self) -> Health:
+        """Of the last innovations."""
+        return Health(*self._monitor.health)
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays."""

@@ -18,7 +18,8 @@ from ..filters.parts.step import Filter
 from ..monitor.mechanism import ObservedCoordinates
 
 if TYPE_CHECKING:
-    from ..monitor.mechanism import Assessment, StateMonitor
+    from ..monitor.mechanism import MechanismMonitor
+    from ..monitor.state import Assessment
 
 MEMORY = ('force_P', 'begun', 'expected', 'points', 'scale')      # kept where coordinates start again
 Poses = tuple[np.ndarray, np.ndarray]
@@ -121,8 +122,8 @@ def _misfit(observed: ObservedCoordinates, values: np.ndarray, stddev: np.ndarra
     return error / stddev[here], slope[here] / stddev[here][:, None]
 
 
-def restart_pose(monitor: StateMonitor, assessment: Assessment, values: np.ndarray, stddev: np.ndarray, before: Poses,
-                 t: float, longest: float) -> Poses:
+def restart_pose(monitor: MechanismMonitor, assessment: Assessment, values: np.ndarray, stddev: np.ndarray,
+                 before: Poses, t: float, longest: float) -> Poses:
     """Coordinates and velocities (n,) after coordinates started again: where the samples (s,) of the channels say that
     see them, as fast as those changed in the last ``longest`` s before ``t``; the others stay as ``before``."""
     observed, (q, qd) = monitor.observed, before

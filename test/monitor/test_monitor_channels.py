@@ -73,7 +73,7 @@ def test_a_sensor_whose_resolution_is_known_may_repeat_itself(resolution: tuple[
 
 def test_the_observer_of_a_machine_takes_the_resolution_of_its_file() -> None:
     machine = changed('patu655_lift', {'sensors/lift_rod/resolution': '0.2 MPa'})
-    steps = dict(zip(machine.channels, ObserverStage(machine)._monitor._watch.step))
+    steps = dict(zip(machine.channels, ObserverStage(machine)._monitor.watch.step))
     assert steps['pressure/lift_rod'] == pytest.approx(2e5) and np.isnan(steps['pressure/lift_piston'])
 
 

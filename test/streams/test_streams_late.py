@@ -120,10 +120,11 @@ def test_health_of_a_model_that_fits_and_of_one_that_does_not(crane_samples):
     figures = []
     for of in (samples, [(t, c, v * 1.1 if c.startswith('pressure') else v) for t, c, v in samples]):
         pipeline = Pipeline(machine)
-        assert np.isnan(pipeline.observer.health[0])
+        assert np.isnan(pipeline.observer.health().mean_nis)
         for stamp, channel, value in of:
             pipeline.add(channel, stamp, value)
-        figures.append(pipeline.observer.health)
+        health = pipeline.observer.health()
+        figures.append((health.mean_nis, health.whiteness))
     (fits, white), (wrong, _) = figures
     assert 0.2 < fits < 2.0 and 0 <= white <= 1
     assert np.isfinite(wrong)
