@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF and errorEKF against those written from the print of Naya et al., review, in plain NumPy."""
+"""DEKF, errorEKF, errorEKF_EJ and errorEKF_FE against those written from the print of Naya et al., review, in plain
+NumPy."""
 
 from __future__ import annotations
 
@@ -7,7 +8,22 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from naya_by_hand import DT, P0, Q_C, SIGMA, acceleration, dekf, error_ekf, observed, position_problem, trapezoid
+from naya_by_hand import (
+    DT,
+    FORCE_WALK,
+    P0,
+    Q_C,
+    SIGMA,
+    SIGMA_FE,
+    acceleration,
+    dekf,
+    error_ekf,
+    error_ekf_ej,
+    error_ekf_fe,
+    observed,
+    position_problem,
+    trapezoid,
+)
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.filters.observer import LinkageObserver
@@ -16,7 +32,7 @@ from mbse_ros.simulation.three_simulations import wrong_model, wrong_start
 pytestmark = pytest.mark.usefixtures('vm')
 
 STEPS, START, ERROR, GRAVITY = 400, np.pi / 3, np.pi / 16, 9.81
-BY_HAND = {'DEKF': dekf, 'errorEKF': error_ekf}
+BY_HAND = {'DEKF': dekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej}
 
 
 @lru_cache
@@ -35,7 +51,7 @@ def observed_by(estimator: str, names: tuple[str, ...], error: float) -> tuple[n
     means, covariances = BY_HAND[estimator](log(names), names, START + error, GRAVITY - 1.0)
     model = wrong_model(load_model('four_bar'))
     observer = LinkageObserver(model, estimator, names, {'acceleration': Q_C})
-    observer.start(wrong_start(model, error), stddev=np.sqrt(P0[0, 0]))
+    observer.start(wrong_start(model, error), stddev=np.sqrt(P0))
     found = observer.run(DT * np.arange(1, STEPS + 1), log(names))
     means = np.abs(found.mean - means) / np.abs(means).max(axis=0)
     return means, np.abs(found.covariance / covariances[-1] - 1)
@@ -47,6 +63,30 @@ def test_the_printed_filter(estimator: str, names: tuple[str, ...]) -> None:
     """The same means and covariances, to 1e-9 of their sizes."""
     means, covariance = observed_by(estimator, names, 0.02)
     assert max(means.max(), covariance.max()) < 1e-9
+
+
+@pytest.mark.parametrize('names, share', [(('encoder',), 1e-9), (('encoder', 'coupler_gyro'), 1e-9),
+                                          (('crank_gyro',), 1e-7)])
+def test_the_printed_filter_with_a_force(names: tuple[str, ...], share: float) -> None:
+    """Positions, velocities, forces and covariances, with the identity of Eq. 79 and the noise of a random walk. The
+    crank's gyro sees the position through the dynamics alone, so that what iterations leave lasts."""
+    means, covariances = error_ekf_fe(log(names), names, START + 0.02, GRAVITY - 1.0, FORCE_WALK)
+    model = wrong_model(load_model('four_bar'))
+    observer = LinkageObserver(model, 'errorEKF_FE', names, {'acceleration': SIGMA_FE / DT}, held='acceleration')
+    observer.start(wrong_start(model, 0.02), stddev=np.sqrt(P0))
+    found = observer.run(DT * np.arange(1, STEPS + 1), log(names))
+    difference = np.abs(np.column_stack([found.mean[:, :2], found.force]) - means) / np.abs(means).max(axis=0)
+    assert max(difference.max(), np.abs(found.covariance / covariances[-1] - 1).max()) < share
+
+
+def test_the_printed_noise_of_the_force() -> None:
+    """Eq. 105 has the noise of the acceleration alone; a random walk reaches position and velocity within the step.
+    With an encoder that moves the estimate by less than 1e-6 rad, with the crank's gyro by some 1e-4 rad in the second
+    after the start."""
+    for names, least, most in ((('encoder',), 0.0, 1e-6), (('crank_gyro',), 1e-5, 1e-3)):
+        ours, printed = (error_ekf_fe(log(names), names, START + 0.02, GRAVITY - 1.0, *noise)[0][200:, 0]
+                         for noise in ((FORCE_WALK,), ()))
+        assert least <= np.sqrt(np.mean((ours - printed) ** 2)) < most
 
 
 @pytest.mark.parametrize('estimator', BY_HAND)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF and errorEKF of Naya et al., review, on its four-bar linkage, written from the print in plain NumPy.
+"""DEKF, errorEKF, errorEKF_EJ and errorEKF_FE of Naya et al., review, on its four-bar linkage, from the print in plain
+NumPy.
 
 Equation numbers are those of the paper. Coordinates ``q = [x1, y1, x2, y2, theta]`` of the crank's tip, of the
 coupler's end and of the crank's angle; one independent coordinate, ``z = theta``. SI.
@@ -17,7 +18,11 @@ Q_C = 9.162e-2                                          # section 12.1, rad2/s3
 SIGMA = {'encoder': 17.453e-3, 'crank_gyro': 983.943e-6, 'coupler_gyro': 983.943e-6}    # section 12.1
 TRANSITION = np.array([[1.0, DT], [0.0, 1.0]])                                          # Eq. 50
 PLANT_NOISE = Q_C * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])           # Eq. 107, by van Loan
-P0 = 0.0076 * np.eye(2)                                                                 # section 12.1
+P0 = 0.0076                                             # section 12.1, of every state
+SIGMA_FE = 2.291e-3                                     # section 12.1, rad2/s4 a step
+FORCE_NOISE = np.diag([0.0, 0.0, SIGMA_FE])             # Eq. 105
+FORCE_WALK = SIGMA_FE * np.array([[DT ** 4 / 20, DT ** 3 / 8, DT ** 2 / 6], [DT ** 3 / 8, DT ** 2 / 3, DT / 2],
+                                  [DT ** 2 / 6, DT / 2, 1.0]])      # of a random walk with that variance over a step
 
 
 def mass_matrix() -> np.ndarray:
@@ -72,11 +77,24 @@ def matrix_R(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, np.linalg.solve(rows, np.append(-jacobian_rate(q, R) @ R, 0.0))
 
 
-def acceleration(q: np.ndarray, zd: float, gravity: float) -> float:
-    """``zdd = (R'MR)^-1 R'(Q - M Rdot zd)``, Eq. 20."""
+def reduced_mass(q: np.ndarray) -> float:
+    """``Mbar = R'MR``, Eq. 20."""
+    R, _ = matrix_R(q)
+    return float(R @ mass_matrix() @ R)
+
+
+def acceleration(q: np.ndarray, zd: float, gravity: float, force: float = 0.0) -> float:
+    """``zdd = (R'MR)^-1 R'(Q - M Rdot zd)``, Eq. 20, with a force along theta."""
     R, slope = matrix_R(q)
     M = mass_matrix()
-    return float(R @ (weights(gravity) - M @ slope * zd ** 2) / (R @ M @ R))
+    return float((R @ (weights(gravity) - M @ slope * zd ** 2) + force) / (R @ M @ R))
+
+
+def slopes(theta: float, zd: float, gravity: float, force: float, h: float = 1e-3) -> np.ndarray:
+    """``[dzdd/dz, dzdd/dzd]`` (2,) by differences of fourth order."""
+    def zdd(change: np.ndarray) -> float:
+        return acceleration(position_problem(theta + change[0]), zd + change[1], gravity, force)
+    return np.array([8 * (zdd(e) - zdd(-e)) - zdd(2 * e) + zdd(-2 * e) for e in h * np.eye(2)]) / (12 * h)
 
 
 def sensor(name: str, q: np.ndarray, zd: float) -> tuple[float, np.ndarray]:
@@ -95,9 +113,9 @@ def sensor(name: str, q: np.ndarray, zd: float) -> tuple[float, np.ndarray]:
 
 
 def corrected(P: np.ndarray, innovation: np.ndarray, H: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``K y`` (2,) and P (2, 2): Eqs. 52 to 55, and 72 to 75."""
+    """``K y`` (l,) and P (l, l): Eqs. 52 to 55, and 72 to 75."""
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
-    return K @ innovation, (np.eye(2) - K @ H) @ P
+    return K @ innovation, (np.eye(len(P)) - K @ H) @ P
 
 
 def observed(names: Iterable[str], q: np.ndarray, zd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,7 +126,7 @@ def observed(names: Iterable[str], q: np.ndarray, zd: float) -> tuple[np.ndarray
 
 def dekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float) -> tuple[np.ndarray, np.ndarray]:
     """Means (k, 2) and covariances (k, 2, 2) of the DEKF of section 5, from rest at theta."""
-    x, P, found = np.array([theta, 0.0]), P0, []
+    x, P, found = np.array([theta, 0.0]), P0 * np.eye(2), []
     for o in samples:
         x = x + DT * np.array([x[1], acceleration(position_problem(x[0]), x[1], gravity)])     # Eq. 49
         P = TRANSITION @ P @ TRANSITION.T + PLANT_NOISE                                        # Eq. 47
@@ -119,13 +137,14 @@ def dekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: flo
     return np.array([x for x, _ in found]), np.array([P for _, P in found])
 
 
-def trapezoid(theta: float, zd: float, gravity: float, start: np.ndarray | None = None) -> tuple[float, float]:
+def trapezoid(theta: float, zd: float, gravity: float, start: np.ndarray | None = None, force: float = 0.0
+              ) -> tuple[float, float]:
     """The model one step later by the trapezoidal rule, as iterated until it stands. ``start``: q (5,) where that is
     not on the constraints."""
-    before = acceleration(position_problem(theta) if start is None else start, zd, gravity)
+    before = acceleration(position_problem(theta) if start is None else start, zd, gravity, force)
     new, rate = theta + DT * zd, zd + DT * before
     for _ in range(10):      # each takes the error to a hundredth
-        after = acceleration(position_problem(new), rate, gravity)
+        after = acceleration(position_problem(new), rate, gravity, force)
         new, rate = theta + DT / 2 * (zd + rate), zd + DT / 2 * (before + after)
     return new, rate
 
@@ -136,7 +155,7 @@ def error_ekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity
 
     ``linearised``: the position is corrected by Eq. 76 and the model goes on from there, else by the position problem.
     """
-    zd, q, P, found = 0.0, position_problem(theta), P0, []
+    zd, q, P, found = 0.0, position_problem(theta), P0 * np.eye(2), []
     for o in samples:
         z, zd = trapezoid(q[4], zd, gravity, q)         # the model runs; the error's prediction is zero, Eq. 69
         q = position_problem(z)
@@ -146,4 +165,37 @@ def error_ekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity
         q = q + matrix_R(q)[0] * error[0] if linearised else position_problem(q[4] + error[0])  # Eq. 76
         zd = zd + error[1]                              # the velocity problem is in R
         found.append(((q[4], zd), P))
+    return np.array([x for x, _ in found]), np.array([P for _, P in found])
+
+
+def error_ekf_ej(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float
+                 ) -> tuple[np.ndarray, np.ndarray]:
+    """As ``error_ekf``, with the Jacobian of section 7.2."""
+    zd, P, found = 0.0, P0 * np.eye(2), []
+    for o in samples:
+        F = TRANSITION + np.outer([DT ** 2 / 2, DT], slopes(theta, zd, gravity, 0.0))          # Eq. 77
+        theta, zd = trapezoid(theta, zd, gravity)
+        P = F @ P @ F.T + PLANT_NOISE
+        h, H, R = observed(names, position_problem(theta), zd)
+        error, P = corrected(P, o - h, H, R)
+        theta, zd = theta + error[0], zd + error[1]
+        found.append(((theta, zd), P))
+    return np.array([x for x, _ in found]), np.array([P for _, P in found])
+
+
+def error_ekf_fe(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float,
+                 noise: np.ndarray = FORCE_NOISE) -> tuple[np.ndarray, np.ndarray]:
+    """As ``error_ekf``, with the acceleration's error as a third state that becomes a force: means and covariances (k,
+    3, 3); the third of the means is the force, N m."""
+    zd, force, P, found = 0.0, 0.0, P0 * np.eye(3), []
+    for o in samples:
+        F = np.array([[1.0, DT, DT ** 2 / 2], [0.0, 1.0, DT], [0.0, 0.0, 1.0]])                # Eq. 79
+        F[:2, :2] += np.outer([DT ** 2 / 2, DT], slopes(theta, zd, gravity, force))
+        theta, zd = trapezoid(theta, zd, gravity, None, force)
+        P = F @ P @ F.T + noise
+        h, H, R = observed(names, position_problem(theta), zd)
+        error, P = corrected(P, o - h, np.column_stack([H, np.zeros(len(H))]), R)
+        theta, zd = theta + error[0], zd + error[1]
+        force += reduced_mass(position_problem(theta)) * error[2]                              # Eq. 80
+        found.append(((theta, zd, force), P))
     return np.array([x for x, _ in found]), np.array([P for _, P in found])
