@@ -26,6 +26,8 @@ from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 from .bag import parse_tuning
+from .checks.log_verdict import COPES
+from .log_samples import LogSamples
 from .motion_estimate import MotionEstimate
 from .track import coasting_lines
 
@@ -169,16 +171,18 @@ def _filtered(stage: LinkageStage, samples: Samples, axis: Axis, nothing: Callab
         raise nothing(stage.channels)
     columns = {name: column(found, name) for name in ('q', 'qd', 'qdd', 'mean', 'force')}
     of, has = partial(column, found), (column(found, 'measured') != Measured.MISSING).any(axis=0)
-    stamps, doubts = of('stamp_ns'), doubts_of(stage, found, samples)
+    stamps, channels = of('stamp_ns'), tuple(name for name, sent in zip(stage.channels, has) if sent)
+    odd, faint = oddities(stage, found), doubts_of(stage, found, samples)
+    wrong = wrong_lines(stage.model, channels, samples) if odd or faint else ()
     return FilteredMotion(
         **columns, model=stage.model, estimator=found[-1].estimator, names=found[-1].names,
         t=axis[0] + (int(stamps[0]) - axis[1]) * 1e-9 + (stamps - stamps[0]) * 1e-9,
         stddev=np.sqrt(np.maximum(np.diagonal(of('covariance'), axis1=1, axis2=2), 0.0)),
-        force_names=found[-1].force_names, channels=tuple(name for name, sent in zip(stage.channels, has) if sent),
+        force_names=found[-1].force_names, channels=channels,
         innovation=of('innovation')[:, has], innovation_stddev=of('innovation_stddev')[:, has],
         used=of('used')[:, has], true_q=np.full(columns['q'].shape, np.nan) if truth is None else truth(stamps),
-        status=tuple(e.status.name.lower() for e in found), warnings=(*warnings, *oddities(stage, found), *doubts),
-        stage=stage, estimates=found, samples=samples, seconds=seconds, doubts=doubts)
+        status=tuple(e.status.name.lower() for e in found), warnings=(*wrong, *warnings, *odd, *faint),
+        stage=stage, estimates=found, samples=samples, seconds=seconds, doubts=(*wrong, *faint))
 
 
 def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[str]:
@@ -187,6 +191,14 @@ def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[
     return [*(f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()),
             *coasting_lines('filter', column(estimates, 'status'), np.full(len(stamps), stage.step_ns),
                             (stamps - stamps[0]) * 1e-9, reasons.__getitem__)]
+
+
+def wrong_lines(model: Model, channels: Sequence[str], samples: Samples) -> tuple[str, ...]:
+    """What is wrong with the samples, as ``check_data`` finds it, which explains what is odd: a line each."""
+    from .checks.mechanism_rules import mechanism_verdict  # here: a sound log does not need it
+    single = ((name, stamp, value) for stamp, values in samples for name, value in values.items())
+    verdict = mechanism_verdict(LogSamples.of(single), model, channels)
+    return tuple(item.line for item in verdict.findings if item.kind not in COPES)
 
 
 def doubts_of(stage: LinkageStage, estimates: Sequence[LinkageEstimate], samples: Samples) -> tuple[str, ...]:

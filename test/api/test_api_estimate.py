@@ -126,6 +126,18 @@ def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
 
 
+@pytest.mark.parametrize('wrong, factor', [('encoder', 180.0 / np.pi), ('encoder', np.pi / 180.0),
+                                           ('crank_gyro', 180.0 / np.pi)])
+def test_the_sensor_of_a_mechanism_that_the_others_contradict_is_named(wrong, factor):
+    """As of a machine, before all else, whichever the filter refused; a sound log is not looked at."""
+    sound = mbse.simulate('four_bar', 8.0, sensors=['encoder', 'crank_gyro', 'coupler_gyro'], seed=3).samples
+    scale = np.where(np.array(sound.names) == wrong, factor, 1.0)
+    found = mbse.estimate(replace(sound, values=scale * sound.values), mechanism='four_bar')
+    assert found.warnings[0] == found.doubts[0] and found.doubts[0].startswith(f'{wrong}: ')
+    assert f'multiply by {1.0 / factor:.6g}' in found.doubts[0] and not found.to_json()['trusted']
+    assert mbse.estimate(sound, mechanism='four_bar').warnings == ()
+
+
 @pytest.mark.parametrize('sensor', SENSORS)
 def test_a_sensor_alone_in_another_unit_is_not_trusted(sensor):
     """Nothing contradicts it but its noise: the status of each instant stays ok."""

@@ -62,10 +62,29 @@ def test_nothing_is_found_in_a_sound_log(name: str) -> None:
     ('crank_gyro', DEGREES, 'unit', GYRO, 'multiply by 0.0174533: the values look like degrees'),
     ('crank_gyro', -DEGREES, 'unit', GYRO, 'multiply by -0.0174533: the values look like degrees, negated'),
     ('encoder', DEGREES, 'unit', ENCODER, 'multiply by 0.0174533: the values look like degrees'),
-    ('crank_gyro', -1.0, 'negated', GYRO, 'multiply by -1: the values look negated, or those of encoder are')])
+    ('crank_gyro', -1.0, 'negated', GYRO, 'multiply by -1: the values look negated')])
 def test_units_and_signs_by_what_sensors_say_of_each_other(channel, factor, kind, blamed, remedy) -> None:
     item, = (item for item in verdict(scaled(channel, factor)).findings if item.kind == kind)
     assert (item.channels, item.remedy) == (blamed, remedy)
+
+
+@pytest.mark.parametrize('name, wrong', [
+    ('four_bar', 'encoder'), ('four_bar', 'crank_gyro'), ('four_bar', 'coupler_gyro'), ('five_bar', 'encoder_1'),
+    ('five_bar', 'encoder_2'), ('five_bar', 'crank_gyro_1'), ('five_bar', 'coupler_gyro_1')])
+def test_of_several_sensors_the_one_that_the_others_contradict_is_blamed(name: str, wrong: str) -> None:
+    """Degrees that were converted twice, and a wrong sign."""
+    for factor, kind, like in (1.0 / DEGREES, 'unit', 'like degrees that were conv'), (-1.0, 'negated', 'negated'):
+        item, = verdict(scaled(wrong, factor), name=name).findings
+        assert (item.kind, item.channels) == (kind, (wrong,))
+        assert item.remedy.startswith(f'multiply by {1.0 / factor:.6g}: the values look {like}')
+
+
+def test_of_two_sensors_the_one_with_another_noise_is_blamed() -> None:
+    """Nothing else distinguishes an encoder whose degrees were converted twice from a gyro in degrees."""
+    for wrong, factor in (('encoder', 1.0 / DEGREES), ('crank_gyro', DEGREES), ('crank_gyro', 1.0 / DEGREES)):
+        item, = verdict(lambda channel, t, value: None if channel == 'coupler_gyro' else (
+            t, value * factor if channel == wrong else value)).findings
+        assert (item.kind, item.channels) == ('unit', (wrong,)), factor
 
 
 @pytest.mark.parametrize('size', [0.3, -0.3, 2.0 * np.pi])

@@ -9,7 +9,8 @@ unit, or negative, is a finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -162,22 +163,36 @@ def _against_each_other(model: Model, names: Sequence[str], channels: Mapping[st
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), POSES)).astype(int))] if len(rows) else rows
     if len(rows) < FEWEST:
         return steps, 'speeds against positions: too few samples of one time'
-    read = _read_by(of, z[rows], rates[rows])
-    nowhere = float(np.mean(~np.isfinite(read).any(axis=1)))
+    own = {name: means.values[channel][rows] for name in channels if name not in encoders.values()
+           for channel in (f'position/{name}', name) if channel in means.values}
+    gains, nowhere = _gains(of, channels, own, z[rows], rates[rows])
     if nowhere > NOWHERE:
         return [*steps, Finding('range', tuple(encoders.values()), f'at {100 * nowhere:.0f} % of the instants the '
                                 'mechanism has no pose with what they read', 'look at unit, sign and zero of these '
                                 "encoders, and at the mechanism's lengths")], ''
-    gains: dict[str, float] = {}
-    for k, name in enumerate(of.channels):
-        if name not in channels or name in encoders.values():
+
+    def corrected(encoder: str, factor: float) -> dict[str, float]:
+        scale = np.where(np.array([*encoders.values()]) == encoder, factor, 1.0)
+        return _gains(of, channels, own, scale * z[rows], scale * rates[rows])[0]
+
+    def loud(name: str, factor: float) -> bool:
+        return 1.0 / SIMILAR < abs(factor) * white_noise(series[name]) / channels[name].sensor.noise < SIMILAR
+    return steps + _judged_gains(model, gains, channels, tuple(encoders.values()), corrected, loud), ''
+
+
+def _gains(of: Problem, channels: Mapping[str, Channel], own: Mapping[str, np.ndarray], z: np.ndarray, zd: np.ndarray
+           ) -> tuple[dict[str, float], float]:
+    """By how much more sensors change, ``own`` (k,) by their names, than with independent coordinates and rates (k, g);
+    and the share of the instants at which these have no pose."""
+    read, gains = _read_by(of, z, zd), dict[str, float]()
+    there = np.isfinite(read).any(axis=1)
+    for k, name in enumerate(of.channels) if there.any() else ():
+        if name not in own or (kind := channels[name].sensor.kind) not in (*RATES, *PLACES):
             continue
-        kind, own = channels[name].sensor.kind, means.values.get(f'position/{name}', means.values.get(name))
         wraps = of.angular[k] and kind in PLACES and np.nanmax(read[:, k]) - np.nanmin(read[:, k]) > HALF_TURN
-        if own is not None and kind in (*RATES, *PLACES) and not wraps:
-            gain = _gain(own[rows], read[:, k], channels[name].sensor.noise, kind in PLACES)
-            gains |= {} if gain is None else {name: gain}
-    return steps + _judged_gains(model, gains, channels, tuple(encoders.values())), ''
+        gain = None if wraps else _gain(own[name], read[:, k], channels[name].sensor.noise, kind in PLACES)
+        gains |= {} if gain is None else {name: gain}
+    return gains, float(np.mean(~there))
 
 
 def _encoders(model: Model, channels: Mapping[str, Channel]) -> dict[int, str]:
@@ -291,23 +306,46 @@ def _gain(own: np.ndarray, read: np.ndarray, noise: float, of_place: bool) -> fl
         MOVES * noise) else None
 
 
-def _judged_gains(model: Model, gains: Mapping[str, float], channels: Mapping[str, Channel], encoders: tuple[str, ...]
+def _judged_gains(model: Model, gains: Mapping[str, float], channels: Mapping[str, Channel], encoders: tuple[str, ...],
+                  corrected: Callable[[str, float], Mapping[str, float]], loud: Callable[[str, float], bool]
                   ) -> list[Finding]:
-    """Signs and units by the gains of sensors against the encoders."""
-    found, against = [], ', '.join(encoders)
+    """Signs and units by the gains of sensors against the encoders; ``corrected``: the gains where one of these is
+    multiplied by a factor, ``loud``: whether it makes the noise of a channel the stated one. Wrong is what more of the
+    others contradict, of as many what has another noise."""
+    found, against, agree = [], ', '.join(encoders), _agreeing(gains)
     for name, gain in gains.items():
         seen = f'changes {abs(gain):.3g} times as much as {against} say' + ', and the other way' * (gain < 0.0)
-        si = measured_unit(model.description, channels[name].sensor.name).partition('/')[0]
-        for words, factor in {'': 1.0, **UNITS.get(si, {})}.items():
-            for size, of in ((1.0 / factor, (name,)), (factor, encoders)):
-                if not 1.0 / ALIKE < abs(gain) / size < ALIKE or (not words and of == encoders):
+        for words, factor in _units(model, channels[name]).items():
+            for size in dict.fromkeys((1.0 / factor, factor)):
+                if not (words or gain < 0.0) or not 1.0 / ALIKE < abs(gain) / size < ALIKE:
                     continue
-                if words:
-                    sign = '-' if gain < 0.0 else ''
-                    found.append(Finding('unit', of, seen if of == (name,) else
-                                         f'{name} {seen}', f'multiply by {sign}{factor:.6g}: the values look like '
-                                         f'{words}' + (', negated' if sign else '')))
-                elif gain < 0.0:
-                    found.append(Finding('negated', (name,), seen, f'multiply by -1: the values look negated, or those '
-                                                                   f'of {against} are'))
+                of_encoder, of_sensor = math.copysign(size, gain), math.copysign(1.0 / size, gain)
+                kind, own = 'unit' if words else 'negated', (agree + 1, words != '' and loud(name, of_sensor))
+                others = {item: (_agreeing(corrected(item, of_encoder)), words != '' and loud(item, of_encoder))
+                          for item in encoders if words in _units(model, channels[item])}
+                best = max(others, key=others.__getitem__, default='')
+                if best and others[best] > own:
+                    more = f', {others[best][0]} sensors agree with the remedy' * (others[best][0] > 1)
+                    return [Finding(kind, (best,), f'{name} {seen}{more}', _remedy(of_encoder, words))]
+                if size == factor and own == (1, False) and not all(loud(encoder, 1.0) for encoder in encoders):
+                    found.append(Finding(kind, encoders, f'{name} {seen}', _remedy(of_encoder, words)))
+                else:
+                    found.append(Finding(kind, (name,), seen, _remedy(of_sensor, words) + (
+                        '' if words or agree else f', or those of {against} are')))
     return joined(found)
+
+
+def _units(model: Model, channel: Channel) -> dict[str, float]:
+    """Units, with their factors, that samples of a channel may be in; '' is the right one."""
+    return {'': 1.0, **UNITS.get(measured_unit(model.description, channel.sensor.name).partition('/')[0], {})}
+
+
+def _agreeing(gains: Mapping[str, float]) -> int:
+    """How many are about 1."""
+    return sum(1.0 / ALIKE < gain < ALIKE for gain in gains.values())
+
+
+def _remedy(factor: float, words: str) -> str:
+    """What to multiply by, and why."""
+    like = f'like {words}' + ' that were converted twice' * (abs(factor) > 1.0) if words else 'negated'
+    return f'multiply by {factor:.6g}: the values look {like}' + ', negated' * (bool(words) and factor < 0.0)
