@@ -5,10 +5,10 @@ import re
 
 import pytest
 from source_tree import ROOT
+from write_pages import FAULTS, PAGES, main, with_faults
 
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import KINDS, Fault
-from mbse_ros.nodes.graphs.documents import FAULTS, PAGES, main, with_faults
 from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.graphs.machine_graph import OUTPUTS, SCALE, machine_topics
 
@@ -17,12 +17,12 @@ TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
 
 @pytest.mark.parametrize('name', PAGES)
 def test_generated_pages_are_up_to_date(name):
-    assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run python -m mbse_ros.nodes.graphs.documents docs'
+    assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run tools/write_pages.py docs'
 
 
 def test_the_table_of_faults_has_the_numbers_of_the_code():
     page = (ROOT / 'docs' / 'safety.md').read_text()
-    assert page == with_faults(page), 'run python -m mbse_ros.nodes.graphs.documents docs'
+    assert page == with_faults(page), 'run tools/write_pages.py docs'
     table = page.split(FAULTS[0])[1].split(FAULTS[1])[0]
     assert re.findall(r'^\| `(\w+)` ', table, re.MULTILINE) == [fault.name for fault in Fault]
     assert '`fastest_piston`, 1.5 m/s' in table and 'for 1 s after a fault' in table and '{' not in table

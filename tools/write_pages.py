@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of docs/ that repeat what the code says: written by `python -m mbse_ros.nodes.graphs.documents FOLDER`."""
+"""Writes the pages of docs/ that repeat what the code says: `tools/environment.sh python tools/write_pages.py docs`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...filters.linkage_settings import LinkageSettings
-from ...filters.observer_settings import ObserverSettings
-from ...monitor.faults import KINDS
-from ...payload.mass import PayloadSettings
-from ...resources import share_directory
-from ...streams.interpolation import InterpolationSettings
-from .catalogue import NODES, Executable
-from .graph import word
-from .linkage_graph import LinkageArguments
-from .machine_graph import MachineArguments
+from mbse_ros.filters.linkage_settings import LinkageSettings
+from mbse_ros.filters.observer_settings import ObserverSettings
+from mbse_ros.monitor.faults import KINDS
+from mbse_ros.nodes.graphs.catalogue import NODES, Executable
+from mbse_ros.nodes.graphs.graph import word
+from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments
+from mbse_ros.payload.mass import PayloadSettings
+from mbse_ros.resources import share_directory
+from mbse_ros.streams.interpolation import InterpolationSettings
 
-GENERATED = '<!-- Written by python -m mbse_ros.nodes.graphs.documents docs: change the code, not this page. -->\n'
+GENERATED = '<!-- Written by tools/write_pages.py: change the code, not this page. -->\n'
 HEAD = ('name', 'default', 'unit', 'range', 'meaning')
 
 
@@ -69,7 +69,7 @@ step, that of the last sensor sample in it: the age of a message on arrival is t
 interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
 '''
 FAULT = 'How each kind is found, and what it does: [kinds of faults](safety.md#kinds-of-faults).\n'
-FAULTS = '<!-- kinds of faults: written by python -m mbse_ros.nodes.graphs.documents docs -->', '<!-- end of faults -->'
+FAULTS = '<!-- kinds of faults: written by tools/write_pages.py -->', '<!-- end of faults -->'
 RECORDS = """\
 - `state`, `payload` and `linkage_state` are the [topics](topics.md) whose `faults` have the bit.
 - The mass is held while `state` is COASTING, STARTING or LOST. `payload` then has the faults of `state`.
