@@ -139,6 +139,16 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
     return msgtype, typestore().types[msgtype](**values)
 
 
+def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:
+    """The same, serialized."""
+    return serialized(*record_message(record, frame, machine))
+
+
+def serialized(msgtype: str, message: Any) -> bytes:
+    """Bytes of a message of the typestore."""
+    return bytes(typestore().serialize_cdr(message, msgtype))
+
+
 @cache
 def _names(kind: type) -> tuple[str, ...]:
     """Fields of a record but its stamp, which is in the header, and what messages do not have."""
@@ -301,7 +311,7 @@ def with_faults(message: Any, msgtype: str) -> bytes:
     """A record without ``faults`` as a serialized one of now: its faults are those that its reason names."""
     faults = joined(fault for words, fault in _WORDS.items() if words in message.reason)
     values = {name: getattr(message, name) for name in _kinds(msgtype) if name != 'faults'}
-    return bytes(typestore().serialize_cdr(typestore().types[msgtype](**values, faults=faults), msgtype))
+    return serialized(msgtype, typestore().types[msgtype](**values, faults=faults))
 
 
 @cache

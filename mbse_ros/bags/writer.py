@@ -16,7 +16,7 @@ from ..description.model import fingerprint
 from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, NOT_THERE, UNITS, parse_channel
-from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
+from .messages import RECORDS, SensorTemplate, header, make_message, record_message, serialized, type_hash
 from .storage.disk_room import LEAST_FREE, free_bytes, megabytes
 from .storage.storage_writer import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
@@ -109,12 +109,12 @@ class BagWriter:
         try:
             if isinstance(message, Mapping):
                 message = make_message(msgtype, message)
-            data = typestore().serialize_cdr(message, msgtype)
+            data = serialized(msgtype, message)
         except KeyError:
             raise BagError(str(self.folder), f'{topic}: unknown message type {msgtype!r}') from None
         except (ValueError, TypeError, AttributeError, AssertionError, struct.error) as error:
             raise BagError(str(self.folder), f'{topic}: no {msgtype}: {error}') from error
-        self.write_cdr(topic, msgtype, stamp_ns, bytes(data))
+        self.write_cdr(topic, msgtype, stamp_ns, data)
 
     def write_cdr(self, topic: str, msgtype: str, stamp_ns: int, data: bytes) -> None:
         """Write a message that is serialized already."""

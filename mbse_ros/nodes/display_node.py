@@ -32,7 +32,7 @@ from ..streams.records import StateEstimate
 from .base.lifecycle import ManagedNode
 from .base.middleware import LASTING, LATEST, OUTPUT
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
-from .base.record_node import state_of
+from .base.record_node import received
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
 from .messages.outline import MeasuredPosition
 
@@ -194,7 +194,7 @@ class DisplayNode(ManagedNode[Machine]):
         if cdr is None:
             return None
         try:
-            return state_of(cdr, self.machine, self.fingerprint)
+            return received(StateEstimate, cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('state', f'state dropped: {error}')
             return None

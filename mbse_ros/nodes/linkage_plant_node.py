@@ -9,8 +9,8 @@ from ..bags.topics import INPUTS, JOINT_STATE, JOINTS, Sources
 from ..dynamics.model import Model
 from ..simulation.linkage import LinkageFrame, SimulatedLinkage
 from .base.node_settings import LinkagePlantNodeSettings
-from .base.real_time_plant import RealTimePlant
 from .messages.wire import packed
+from .plant_node import RealTimePlant
 
 
 class LinkagePlantNode(RealTimePlant[Model]):

@@ -7,8 +7,6 @@ import casadi as ca
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from ..bags.messages import segment_record
-from ..bags.topics import SEGMENT, STATE
 from ..compiled import Kernel
 from ..errors import MbseError
 from ..filters.observer_settings import ObserverSettings
@@ -17,10 +15,8 @@ from ..machine.feed_forward import joint_forces
 from ..simulation.crane import TrueSamples
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
-from .base.record_node import RecordNode, RecordSource
+from .base.record_node import PRESSURE, STEP_NS, STEPS, RecordNode
 from .messages.wire import packed_joints
-
-STEPS, STEP_NS, PRESSURE = 10, 1_000_000, 2e6      # of the first run: steps, ns, Pa
 
 
 class JointStates:
@@ -77,7 +73,7 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
 
     executable = 'observer_node'
     forgets = 'the state is forgotten; the next segment starts it'
-    source, sends = RecordSource('segment', SEGMENT, segment_record), ('state', STATE)
+    takes, sends = Segment, StateEstimate
     tuning: ObserverSettings
     stage: ObserverStage
 

@@ -11,8 +11,6 @@ from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64
 
-from ..bags.messages import payload_record
-from ..bags.topics import PAYLOAD
 from ..description.basics import GROUND
 from ..errors import MbseError, SettingError
 from ..machine import Machine
@@ -24,19 +22,17 @@ from .base.diagnostics import status_text
 from .base.lifecycle import ManagedNode
 from .base.middleware import OUTPUT, TF
 from .base.node_settings import OutputsNodeSettings, OutputsSettings
-from .base.record_node import state_of
+from .base.record_node import received
 from .base.timing import Pace, Pairs
 from .messages.load_effects import LoadEffects, Pose
 from .messages.wire import (
     TF_MESSAGE,
-    check_sender,
     message_class,
     packed_number,
     packed_pose,
     packed_transforms,
     packed_weight,
     stamp_of,
-    unpacked,
 )
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
@@ -114,7 +110,7 @@ class OutputsNode(ManagedNode[Machine]):
             stamp = stamp_of(cdr)
             if not self._pace.is_due('state', stamp, self._rate):
                 return
-            state = state_of(cdr, self.machine, self.fingerprint)
+            state = received(StateEstimate, cdr, self.machine, self.fingerprint)
             self._pace.done('state', stamp)
             if state.status is not ObserverStatus.LOST:
                 self._place(state)
@@ -130,9 +126,7 @@ class OutputsNode(ManagedNode[Machine]):
             stamp = stamp_of(cdr)
             if not self._payload_is_read:
                 return
-            message = unpacked('payload', PAYLOAD, cdr)
-            check_sender(message, 'payload', self.machine.name, self.fingerprint)
-            payload = payload_record(message)
+            payload = received(PayloadEstimate, cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('payload', f'payload dropped: {error}')
             return

@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 
-from ..bags.messages import state_record
-from ..bags.topics import PAYLOAD, STATE
 from ..filters.hydraulic_state import state_names
 from ..filters.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
@@ -16,9 +14,8 @@ from ..payload.mass import PayloadSettings
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN
-from .base.record_node import RecordNode, RecordSource, check_names
+from .base.record_node import PRESSURE, STEP_NS, STEPS, RecordNode
 
-STEPS, STEP_NS, PRESSURE = 10, 1_000_000, 2e6      # of the first run: steps, ns, Pa
 LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
 
@@ -42,14 +39,10 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
 
     executable = 'payload_node'
     forgets = 'the mass is forgotten'
-    source, sends = RecordSource('state', STATE, state_record), ('payload', PAYLOAD)
+    takes, sends = StateEstimate, PayloadEstimate
     tuning: PayloadSettings
     stage: PayloadStage
     patience = 10        # the status flickers at the ends of a movement
-
-    def check(self, record: StateEstimate) -> None:
-        """Raise SampleError for a state whose entries are not those of this machine."""
-        check_names(record, self.machine)
 
     def make_stage(self, machine: Machine) -> PayloadStage:
         """The payload stage, warmed up."""

@@ -16,8 +16,7 @@ from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 from mbse_ros.srv import ScaleOrder
 
-from ..bags.messages import payload_record, state_record
-from ..bags.topics import PAYLOAD, STATE
+from ..bags.messages import RECORDS
 from ..errors import MbseError
 from ..machine import Machine
 from ..scale.live import Live, live_values, record_values, text_of, totals_values
@@ -28,13 +27,14 @@ from ..scale.scale_file import Overload, scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
 from ..scale.table import total_text
+from ..streams.records import PayloadEstimate, StateEstimate
 from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from .base.lifecycle import ManagedNode
 from .base.middleware import LASTING, OUTPUT
 from .base.node_settings import ScaleNodeSettings, ScaleTuning
-from .base.record_node import check_names
+from .base.record_node import T, received
 from .base.timing import Pace, Pairs
-from .messages.wire import check_sender, packed_number, unpacked
+from .messages.wire import packed_number
 
 STATES = 0          # streams whose records belong together by their stamps
 MASSES = 1
@@ -112,21 +112,18 @@ class ScaleNode(ManagedNode[Machine]):
 
     def on_state(self, cdr: bytes) -> None:
         """How the machine stands, and what its motion says of the mass."""
-        self._take(STATES, 'state', STATE, cdr, state_record)
+        self._take(STATES, StateEstimate, cdr)
 
     def on_payload(self, cdr: bytes) -> None:
         """What the load weighs."""
-        self._take(MASSES, 'payload', PAYLOAD, cdr, payload_record)
+        self._take(MASSES, PayloadEstimate, cdr)
 
-    def _take(self, stream: int, topic: str, kind: str, cdr: bytes, read: Callable[[Any], Any]) -> None:
+    def _take(self, stream: int, kind: type[T], cdr: bytes) -> None:
         """One record; the scale gets both of an instant together."""
         try:
-            message = unpacked(topic, kind, cdr)
-            check_sender(message, topic, self.machine.name, self.fingerprint)
-            record = read(message)
-            if stream == STATES:
-                check_names(record, self.machine)
+            record = received(kind, cdr, self.machine, self.fingerprint)
         except MbseError as error:
+            topic = RECORDS[kind][0]
             self.warnings(topic, f'{topic} dropped: {error}')
             return
         pair = self._pairs.take(stream, record.stamp_ns, record)

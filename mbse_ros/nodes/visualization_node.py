@@ -9,18 +9,16 @@ from visualization_msgs.msg import MarkerArray
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
-from ..bags.messages import payload_record
-from ..bags.topics import PAYLOAD
 from ..errors import MbseError
 from ..machine import Machine
-from ..streams.records import ObserverStatus, PayloadEstimate
+from ..streams.records import ObserverStatus, PayloadEstimate, StateEstimate
 from .base.lifecycle import ManagedNode
 from .base.middleware import LATEST, OUTPUT
 from .base.node_settings import ManagedSettings, VisualizationSettings
-from .base.record_node import state_of
+from .base.record_node import received
 from .messages.markers import ESTIMATED, GREY, MEASURED, OLD_NS, Canvas, payload_markers
 from .messages.outline import LETTER, LINE, MeasuredPosition, machine_box, or_by_size
-from .messages.wire import check_sender, stamp_of, unpacked
+from .messages.wire import stamp_of
 
 
 class VisualizationNode(ManagedNode[Machine]):
@@ -68,7 +66,7 @@ class VisualizationNode(ManagedNode[Machine]):
             stamp = stamp_of(cdr)
             if not self._canvas.is_due(ESTIMATED, stamp, look.rate):
                 return
-            state = state_of(cdr, self.machine, self.fingerprint)
+            state = received(StateEstimate, cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('state', f'message dropped: {error}')
             return
@@ -91,9 +89,7 @@ class VisualizationNode(ManagedNode[Machine]):
     def on_payload(self, cdr: bytes) -> None:
         """Kept for the next drawing of the estimated machine."""
         try:
-            message = unpacked('payload', PAYLOAD, cdr)
-            check_sender(message, 'payload', self.machine.name, self.fingerprint)
-            self._payload = payload_record(message)
+            self._payload = received(PayloadEstimate, cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('payload', f'message dropped: {error}')
 

@@ -15,6 +15,7 @@ from nodes_support import joint_state, ros, segment, sent, state
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import FluidPressure
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.bags.topics import JOINTS
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.filters.hydraulic_state import MASS, state_names
@@ -22,7 +23,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.diagnostics import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
-from mbse_ros.nodes.messages.wire import header, packed_joints, packed_record
+from mbse_ros.nodes.messages.wire import header, packed_joints
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.visualization_node import VisualizationNode

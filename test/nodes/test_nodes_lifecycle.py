@@ -15,11 +15,11 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState, SensorSegment
+from mbse_ros.nodes import plant_node as _plant
 from mbse_ros.nodes.base import lifecycle as _lifecycle
-from mbse_ros.nodes.base import real_time_plant as _plant
 from mbse_ros.nodes.base.lifecycle import FAILURE, SUCCESS
-from mbse_ros.nodes.base.real_time_plant import RealTimePlant
 from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.plant_node import RealTimePlant
 
 PERIOD = 10_000_000
 

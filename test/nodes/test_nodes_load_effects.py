@@ -17,9 +17,10 @@ from nodes_support import ros, sent
 from rclpy.parameter import Parameter
 from test_nodes_outputs import PERIOD, messages, payload, state, with_tf
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.description.load import known_machines
 from mbse_ros.machine.tip_over import TipOverMargin
-from mbse_ros.nodes.messages.wire import packed_record, to_ns
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
 OUTPUTS = ('feed_forward', 'feed_forward/stddev', 'stability/margin', 'stability/zero_moment_point')

@@ -12,7 +12,14 @@ from nodes_support import joint_state, segment, state
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
-from mbse_ros.bags.messages import payload_record, segment_record, state_record
+from mbse_ros.bags.messages import (
+    linkage_message,
+    packed_record,
+    payload_record,
+    segment_record,
+    serialized,
+    state_record,
+)
 from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
 from mbse_ros.errors import MbseError, SampleError
 from mbse_ros.msg import LinkageState
@@ -41,7 +48,7 @@ def same(a, b):
 
 @each
 def test_round_trip_over_the_wire(record, kind, back):
-    message = deserialize_message(m.packed_record(record, 'patu655_lift'), m.message_class(kind))
+    message = deserialize_message(packed_record(record, 'patu655_lift'), m.message_class(kind))
     assert message.header.frame_id == 'patu655_lift' and m.to_ns(message.header.stamp) == record.stamp_ns
     again = back(m.unpacked('topic', kind, serialize_message(message)))
     assert same(again, record) and type(again) is type(record)
@@ -53,15 +60,15 @@ def test_records_are_packed_as_the_checked_way_does(record, kind, back):
               if item.name not in ('stamp_ns', 'periods')}
     more = {'steps': len(getattr(record, 'values' if kind == SEGMENT else 'mean'))} if kind != PAYLOAD else {}
     checked = m.packed(kind, record.stamp_ns, 'f', {**values, **more, 'machine': 'm'})
-    assert m.packed_record(record, 'f', 'm') == checked
+    assert packed_record(record, 'f', 'm') == checked
 
 
 def test_numpy_scalars_and_integers_are_cast():
     odd = replace(MASS, mass=np.float32(50.5), stddev=1, samples=np.int64(4), sequence=np.uint32(7))
-    assert payload_record(m.unpacked('payload', PAYLOAD, m.packed_record(odd, 'x'))).stddev == 1.0
+    assert payload_record(m.unpacked('payload', PAYLOAD, packed_record(odd, 'x'))).stddev == 1.0
     strange = replace(state(), mean=np.ones((10, 2), dtype=np.float32), nis=np.float64(2), nis_dof=np.int32(3),
                       restart=np.bool_(True))
-    assert state_record(m.unpacked('state', STATE, m.packed_record(strange, 'x'))).mean.dtype == np.float64
+    assert state_record(m.unpacked('state', STATE, packed_record(strange, 'x'))).mean.dtype == np.float64
 
 
 @pytest.mark.parametrize('stamp', [0, 1, 999_999_999, 1_000_000_000, 1_795_253_121_707_718_140])
@@ -75,20 +82,20 @@ def test_stamps(stamp):
     *((state(), STATE, state_record, name) for name in ('mean', 'covariance', 'measured', 'innovation',
                                                         'innovation_stddev'))])
 def test_wrong_lengths_are_refused(record, kind, back, field):
-    message = deserialize_message(m.packed_record(record, 'x'), m.message_class(kind))
+    message = deserialize_message(packed_record(record, 'x'), m.message_class(kind))
     setattr(message, field, getattr(message, field)[:-1])
     with pytest.raises(SampleError, match=field):
         back(m.unpacked('topic', kind, serialize_message(message)))
 
 
 def test_empty_unknown_and_cut_ones_are_refused():
-    empty = [deserialize_message(m.packed_record(record, 'x'), m.message_class(kind))
+    empty = [deserialize_message(packed_record(record, 'x'), m.message_class(kind))
              for record, kind in ((segment(), SEGMENT), (state(), STATE))]
     for message, kind, back in zip(empty, (SEGMENT, STATE), (segment_record, state_record)):
         message.steps = 0
         with pytest.raises(SampleError, match='at least one step'):
             back(m.unpacked('topic', kind, serialize_message(message)))
-    unknown = deserialize_message(m.packed_record(MASS, 'x'), m.message_class(PAYLOAD))
+    unknown = deserialize_message(packed_record(MASS, 'x'), m.message_class(PAYLOAD))
     unknown.status = 77
     with pytest.raises(SampleError, match='payload.status'):
         payload_record(m.unpacked('payload', PAYLOAD, serialize_message(unknown)))
@@ -116,7 +123,7 @@ def test_estimates_of_a_mechanism(size, parameters, channels):
         random(size=(size, size)), *random(size=(3, 5)), ('theta1', 'x'), random(size=2), np.full(2, np.nan),
         parameters, random(size=channels), np.abs(random(size=channels)),
         tuple(Measured(i % 3) for i in range(channels)), ObserverStatus.COASTING, 'é', Health(0.9, 0.5, 4, 6), 2 ** 40)
-    message = deserialize_message(m.packed_estimate(e, 'five_bar', names), LinkageState)
+    message = deserialize_message(serialized(*linkage_message(e, 'five_bar', names)), LinkageState)
     assert (m.to_ns(message.header.stamp), message.header.frame_id) == (STAMP, 'five_bar')
     assert (message.sequence, message.revision, message.restart, message.dropped) == (7, 2, True, 2 ** 40)
     assert (message.estimator, tuple(message.names), tuple(message.force_names), tuple(message.channels)) == (

@@ -10,11 +10,10 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import segment
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.nodes.base.diagnostics import SLIPS, StatusChange, Strangers, Warnings
 from mbse_ros.nodes.base.record_node import Inbox
-from mbse_ros.nodes.messages.wire import packed_record
-from mbse_ros.nodes.observer_node import ObserverNode
-from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.streams.records import PayloadStatus, Segment
 
 PERIOD = 10_000_000
 
@@ -22,7 +21,7 @@ PERIOD = 10_000_000
 @pytest.fixture
 def inbox():
     lines = []
-    box = Inbox(ObserverNode.source, Warnings(lines.append))
+    box = Inbox(Segment, Warnings(lines.append))
     box.lines = lines
     box.give = lambda k, start=None, **more: box.take(packed_record(
         segment(k, (k - 1) * PERIOD if start is None else start, **more), 'x'))

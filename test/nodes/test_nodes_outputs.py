@@ -19,13 +19,14 @@ from rclpy.parameter import Parameter
 from transforms3d.euler import euler2mat
 from transforms3d.quaternions import quat2mat
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.errors import MbseError
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine.frames import LOAD, MachineFrames, Transform
 from mbse_ros.nodes import outputs_node
 from mbse_ros.nodes.base.node_settings import OutputsNodeSettings
 from mbse_ros.nodes.base.timing import Pairs
-from mbse_ros.nodes.messages.wire import TF_MESSAGE, packed_record, to_ns, unpacked
+from mbse_ros.nodes.messages.wire import TF_MESSAGE, to_ns, unpacked
 from mbse_ros.nodes.observer_node import JointStates
 from mbse_ros.nodes.outputs_node import FrameNames, OutputsNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
@@ -245,7 +246,7 @@ def test_messages_come_at_their_rate(make):      # noqa: F811
 
 def test_what_nobody_reads_is_not_computed(make, monkeypatch):      # noqa: F811
     monkeypatch.setattr(Sink, 'get_subscription_count', lambda self: 0)
-    monkeypatch.setattr(outputs_node, 'unpacked', None)
+    monkeypatch.setattr(outputs_node, 'received', None)
     node = with_tf(make)
     node.on_state(sent(state(node.machine)))
     node.on_payload(sent(payload()))

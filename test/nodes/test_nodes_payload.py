@@ -12,12 +12,12 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, make  # noqa: F401
 from nodes_support import ros, sent, state
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.description.load import known_machines
 from mbse_ros.description.model import fingerprint
 from mbse_ros.filters.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
-from mbse_ros.nodes.messages.wire import packed_record
 from mbse_ros.nodes.payload_node import PayloadNode, warm_up_payload
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from mbse_ros.streams.stages import PayloadStage

@@ -10,9 +10,9 @@ from nodes_support import overrides
 from rclpy.serialization import deserialize_message, serialize_message
 
 from mbse_ros.nodes import interpolation_node as _interpolation
+from mbse_ros.nodes import plant_node as _plant
 from mbse_ros.nodes.base import lifecycle as _lifecycle
 from mbse_ros.nodes.base import node_settings as settings
-from mbse_ros.nodes.base import real_time_plant as _plant
 from mbse_ros.nodes.messages.wire import to_ns
 
 SECOND = 10 ** 9

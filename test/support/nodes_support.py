@@ -22,11 +22,12 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import FluidPressure, JointState
 
+from mbse_ros.bags.messages import packed_record
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.description.model import fingerprint
 from mbse_ros.nodes.base.middleware import OUTPUT, attempt, persistent
 from mbse_ros.nodes.base.middleware import _Executor as Executor
-from mbse_ros.nodes.messages.wire import header, packed_record
+from mbse_ros.nodes.messages.wire import header
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
 TURN = 0.02         # s without a message until the next look

@@ -19,12 +19,12 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
+from ...bags.messages import packed_record
 from ...compiled.compiler import remarks
 from ...description.model import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine
-from ..messages.wire import packed_record
 from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus, Warnings
 from .middleware import OUTPUT, drained
 from .parameters import declare_entry, on_change

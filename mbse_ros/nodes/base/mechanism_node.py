@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from mbse_ros.msg import LinkageState
 
 from ...bags.channel_samples import Sample
+from ...bags.messages import linkage_message, serialized
 from ...bags.reader import by_stamp
 from ...dynamics.model import Model
 from ...errors import SampleError
@@ -22,7 +23,7 @@ from ...sources.topic_samples import OwnTopicSamples
 from ...streams.lagged import LaggedStage
 from ...streams.linkage import LinkageStage
 from ...streams.records import LinkageEstimate
-from ..messages.wire import message_class, packed_estimate
+from ..messages.wire import message_class
 from .diagnostics import LEVELS, Diagnostics, clock_ns, log_status
 from .foreign_inputs import ForeignInputs, node_sources
 from .lifecycle import ManagedNode
@@ -118,7 +119,7 @@ class MechanismNode(ManagedNode[Model]):
             self.warnings('restart', f'started again, {abs(ahead):.3f} s {side} the last estimate')
         self._told_ns = estimate.stamp_ns
         self.latency.take((self._now() - estimate.stamp_ns) * 1e-9)
-        self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels, self.fingerprint))
+        self._states.publish(serialized(*linkage_message(estimate, self.frame, self.stage.channels, self.fingerprint)))
         if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):
             log_status(self.get_logger(), estimate)
 

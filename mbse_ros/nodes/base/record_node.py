@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray
 
-from ...bags.messages import state_record
-from ...bags.topics import STATE
+from ...bags import messages
+from ...bags.messages import RECORDS
 from ...errors import MbseError, SampleError
 from ...filters.hydraulic_state import state_names
 from ...machine import Machine
 from ...streams.records import PayloadEstimate, Segment, StateEstimate
 from ...streams.stages import ObserverStage, PayloadStage
-from ..messages.wire import check_sender, message_class, unpacked
+from ..messages.wire import message_class, unpacked
 from .diagnostics import LEVELS, Diagnostics, Warnings, clock_ns, log_status
 from .lifecycle import ManagedNode
 from .middleware import OUTPUT
@@ -24,16 +23,27 @@ from .node_settings import StageNodeSettings
 
 LEAP = 10.0     # s ahead that are a hole in the stream; a longer one is a jump of the clock, or a wrong stamp
 BACK = 1.0      # s back that are messages out of order
+LONGEST = 80    # characters of a name that a message gives
+STEPS, STEP_NS, PRESSURE = 10, 1_000_000, 2e6      # of a made-up record that warms a stage up: steps, ns, Pa
+T = TypeVar('T', Segment, StateEstimate, PayloadEstimate)
 R = TypeVar('R', Segment, StateEstimate)                # records in
 E = TypeVar('E', StateEstimate, PayloadEstimate)        # and out
 
 
-class RecordSource(NamedTuple):
-    """A topic, its type, and what makes a record of its messages; raises SampleError."""
-
-    topic: str
-    kind: str
-    read: Callable[[Any], Any]
+def received(kind: type[T], cdr: bytes, machine: Machine | None, fingerprint: str = '') -> T:
+    """The record of a serialized message; raises SampleError for one that is not of this machine; None: of any."""
+    topic, msgtype = RECORDS[kind]
+    message = unpacked(topic, msgtype, cdr)
+    if machine is not None and (message.header.frame_id, message.machine) != (machine.name, fingerprint):
+        got = f'{message.header.frame_id[:LONGEST]} ({message.machine[:LONGEST]})'
+        raise SampleError(f'{topic}.machine', messages.stamp_of(message), got,
+                          f'{machine.name} ({fingerprint}): the same file')
+    record: T = messages.record_of(kind, message)
+    if machine is not None and isinstance(record, StateEstimate):
+        known = [state_names(machine, weighs)[0] for weighs in {False, machine.description.payload is not None}]
+        if record.names not in known:
+            raise SampleError('state.names', record.stamp_ns, record.names, ', '.join(known[0]))
+    return record
 
 
 class Inbox(Generic[R]):
@@ -42,13 +52,14 @@ class Inbox(Generic[R]):
     Time decides; the number of a record says how many are missing. One that lies far back or far ahead is dropped,
     too: one wrong stamp must not silence the node. Where the next one follows it the clock has jumped, and the stage
     starts from there. ``dropped`` counts the messages that were not used, those included that the stage refused.
-    ``sender``: name and fingerprint of the machine; another's messages are refused. ``check`` raises SampleError for a
-    record that does not fit.
+    Those of another machine, with its fingerprint, are refused; None: no one's.
     """
 
-    def __init__(self, source: RecordSource, warnings: Warnings, sender: tuple[str, str] | None = None,
-                 check: Callable[[Any], None] = lambda record: None) -> None:
-        self._source, self._warnings, self._sender, self._check = source, warnings, sender, check
+    def __init__(self, kind: type[R], warnings: Warnings, machine: Machine | None = None, fingerprint: str = ''
+                 ) -> None:
+        self._kind: type[R] = kind
+        self._topic, self._warnings = RECORDS[kind][0], warnings
+        self._machine, self._fingerprint = machine, fingerprint
         self._last: tuple[int, int] | None = None       # number and end, ns, of the newest record that was used
         self._strange: tuple[int, int] | None = None    # the same of the one before, where it was far away in time
         self.dropped = 0
@@ -56,11 +67,7 @@ class Inbox(Generic[R]):
     def take(self, cdr: bytes) -> R | None:
         """Record of a serialized message, None where it must not be used."""
         try:
-            message = unpacked(self._source.topic, self._source.kind, cdr)
-            if self._sender is not None:
-                check_sender(message, self._source.topic, *self._sender)
-            record = self._source.read(message)
-            self._check(record)
+            record = received(self._kind, cdr, self._machine, self._fingerprint)
         except SampleError as error:
             self.refuse('unreadable', f'message dropped: {error}')
             return None
@@ -68,9 +75,10 @@ class Inbox(Generic[R]):
 
     def hand_over(self, record: R, sender: tuple[str, str]) -> R | None:
         """A record from this process, None where it must not be used."""
-        if sender != self._sender:
-            self.refuse('unreadable', f'{self._source.topic} dropped: of {" ".join(sender)}, expected '
-                                      f'{" ".join(self._sender or ())}: the same file')
+        own = '' if self._machine is None else self._machine.name, self._fingerprint
+        if sender != own:
+            self.refuse('unreadable', f'{self._topic} dropped: of {" ".join(sender)}, expected {" ".join(own)}: the '
+                                      'same file')
             return None
         return self.accept(record)
 
@@ -78,11 +86,11 @@ class Inbox(Generic[R]):
         """A record in its order, None where it must not be used."""
         bad, odd = self._classify(record)
         if bad:
-            self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
+            self.refuse('dropped', f'{self._topic}: {bad}; dropped')
             return None
         if odd:
             kind = 'time' if odd.startswith('time') else 'starting again'      # a jump is never held back by a hole
-            self._warnings(kind, f'{self._source.topic}: {odd}; starting again')
+            self._warnings(kind, f'{self._topic}: {odd}; starting again')
         first, self._last = self._last is None, (record.sequence, record.stamp_ns)
         return replace(record, restart=True) if first or odd else record
 
@@ -118,35 +126,19 @@ class Inbox(Generic[R]):
         return '', f'{missing:.3f} s are missing between number {last} and number {number}: {count}'
 
 
-def check_names(state: StateEstimate, machine: Machine) -> None:
-    """Raise SampleError for a state that has not the entries of the machine's observer."""
-    known = [state_names(machine, weighs)[0] for weighs in {False, machine.description.payload is not None}]
-    if state.names not in known:
-        raise SampleError('state.names', state.stamp_ns, state.names, ', '.join(known[0]))
-
-
-def state_of(cdr: bytes, machine: Machine, fingerprint: str) -> StateEstimate:
-    """The state of a serialized message; raises MbseError for one that is not of this machine."""
-    message = unpacked('state', STATE, cdr)
-    check_sender(message, 'state', machine.name, fingerprint)
-    state = state_record(message)
-    check_names(state, machine)
-    return state
-
-
 def start_ns(record: Segment | StateEstimate) -> int:
     """Instant before the first step of a record."""
     return record.start_ns if isinstance(record, Segment) else record.stamp_ns - len(record.mean) * record.step_ns
 
 
 class RecordNode(ManagedNode[Machine], Generic[R, E]):
-    """Runs a stage over each record of ``source`` and publishes what it makes of it on a topic ``sends`` (and type).
+    """Runs a stage over each record of the kind ``takes`` and publishes what it makes of it, of the kind ``sends``.
 
     A child gives `make_stage` and `values`, the numbers of the diagnostics. ``patience``: see `StatusChange`.
     """
 
-    source: RecordSource
-    sends: tuple[str, str]
+    takes: type[R]
+    sends: type[E]
     patience = 1
     fed = False     # by a node of this process
     settings: StageNodeSettings
@@ -154,7 +146,7 @@ class RecordNode(ManagedNode[Machine], Generic[R, E]):
     def build(self, machine: Machine) -> None:
         """Compile the stage of the machine."""
         self.stage = self.make_stage(machine)
-        topic, kind = self.sends
+        topic, kind = RECORDS[self.sends]
         self._results = self.output(message_class(kind), topic)
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
         self._warn_of_tuning()
@@ -170,15 +162,16 @@ class RecordNode(ManagedNode[Machine], Generic[R, E]):
 
     def own_topics(self) -> list[str]:
         """The input, too: of two sources each would spoil the other's records."""
-        return [*super().own_topics(), self.resolve_topic_name(self.source.topic)]
+        return [*super().own_topics(), self.resolve_topic_name(RECORDS[self.takes][0])]
 
     def connect(self) -> None:
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
         self._now = clock_ns(self)
-        self._inbox: Inbox[R] = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
+        self._inbox: Inbox[R] = Inbox(self.takes, self.warnings, self.machine, self.fingerprint)
         if not self.fed:
-            self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
+            topic, kind = RECORDS[self.takes]
+            self.input(message_class(kind), topic, self.on_record, OUTPUT, raw=True)
 
     def on_record(self, cdr: bytes) -> None:
         """One sensor period, from a topic."""
@@ -195,17 +188,14 @@ class RecordNode(ManagedNode[Machine], Generic[R, E]):
         try:
             result: E = self.stage.process(record)
         except MbseError as error:
-            self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
+            self._inbox.refuse('unusable', f'{RECORDS[self.takes][0]} dropped: {error}')
             return
         self.latency.take((self._now() - result.stamp_ns) * 1e-9)
         self.send(self._results, result)
         self.publish_more(result)
-        dropped = {f'dropped, {self.source.topic}s': self._inbox.dropped}
+        dropped = {f'dropped, {RECORDS[self.takes][0]}s': self._inbox.dropped}
         if self._diagnose(result, self.level(result), lambda: {**self.values(result), **dropped}):
             self.log(result)
-
-    def check(self, record: R) -> None:
-        """Raise SampleError for a record that is not of this machine."""
 
     def make_stage(self, machine: Machine) -> ObserverStage | PayloadStage:
         """The stage, warmed up."""

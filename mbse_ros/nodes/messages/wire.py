@@ -24,12 +24,11 @@ from std_msgs.msg import Header
 
 from ...bags import messages
 from ...bags.bag import RawMessage, decode
-from ...bags.messages import typestore
+from ...bags.messages import serialized, typestore
 from ...bags.topics import FLOAT64, JOINT_STATE
 from ...errors import MbseError, SampleError, shown
 from ...machine.frames import LoadPose, Transform
 from ...sources.fields import FieldType
-from ...streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
 PACKAGE = 'mbse_ros'
 _SEQUENCE = re.compile(r'sequence<(.+?)(?:, *\d+)?>')
@@ -37,7 +36,6 @@ _ARRAY = re.compile(r'(.+)\[\d+\]')
 _BOUNDED = re.compile(r'(w?string)<\d+>')
 SECOND = messages.SECOND
 SHORTEST = 12       # bytes of a message that begins with a stamp
-LONGEST = 80        # characters of a name that a message gives
 _TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
 POSE, WRENCH = 'geometry_msgs/msg/PoseWithCovarianceStamped', 'geometry_msgs/msg/WrenchStamped'
 POINT = 'geometry_msgs/msg/PointStamped'
@@ -133,11 +131,6 @@ def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> b
     return serialized(kind, messages.make_message(kind, {**stamped, **values}))
 
 
-def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:
-    """Serialized message of a record of the pipeline, with the name of the machine and its fingerprint."""
-    return serialized(*messages.record_message(record, frame, machine))
-
-
 def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
                   velocity: Iterable[float] = (), effort: Iterable[float] = ()) -> bytes:
     """Serialized JointState with the fields that are given."""
@@ -145,23 +138,6 @@ def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Ite
         ('position', position), ('velocity', velocity), ('effort', effort))}
     return serialized(JOINT_STATE, typestore().types[JOINT_STATE](
         header=messages.header(stamp_ns, frame), name=list(names), **fields))
-
-
-def packed_estimate(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...], machine: str = '') -> bytes:
-    """Serialized LinkageState, with the name of the mechanism and its fingerprint."""
-    return serialized(*messages.linkage_message(estimate, frame, channels, machine))
-
-
-def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
-    """Raise SampleError where a record's message is of another machine than ``name`` with fingerprint ``machine``."""
-    if (message.header.frame_id, message.machine) != (name, machine):
-        got = f'{message.header.frame_id[:LONGEST]} ({message.machine[:LONGEST]})'
-        raise SampleError(f'{topic}.machine', messages.stamp_of(message), got, f'{name} ({machine}): the same file')
-
-
-def serialized(kind: str, message: Any) -> bytes:
-    """Bytes of a message of the typestore."""
-    return bytes(typestore().serialize_cdr(message, kind))
 
 
 def packed_transforms(stamp_ns: int, transforms: Iterable[Transform]) -> bytes:
