@@ -17,8 +17,7 @@ from mbse_ros.description.generate import n_four_bar
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.filters.defaults import default_noises
-from mbse_ros.filters.filters import OF_MECHANISMS
+from mbse_ros.filters.filters import OF_MECHANISMS, default_noises
 from mbse_ros.filters.observer import LinkageObserver
 
 ENCODER = 'sensors:\n  encoder: {kind: encoder, coordinate: theta, stddev: 1 deg}\n'

@@ -30,7 +30,7 @@ import casadi as ca
 import numpy as np
 
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.filters.hydraulic_sensors import direct
+from mbse_ros.filters.hydraulic_state import direct
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.mass import PayloadSettings

@@ -13,7 +13,7 @@ import numpy as np
 from machine_accuracy import machine_of
 from scipy.linalg import expm
 
-from mbse_ros.filters.hydraulic_sensors import direct
+from mbse_ros.filters.hydraulic_state import direct
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 

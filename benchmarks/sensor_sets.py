@@ -27,7 +27,7 @@ import numpy as np
 
 from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.errors import MbseError
-from mbse_ros.filters.observability.mass_accuracy import mass_accuracy
+from mbse_ros.filters.observability.machine import mass_accuracy
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.equations import cylinders_of, missing_pressures, why_unweighed
 from mbse_ros.offline.bag import estimate_samples

@@ -30,7 +30,7 @@ from machine_accuracy import SKIP, frames_of, machine_of
 from plant_filter import STEPS, Dynamics, Filter, along, bound, ekf, truth_of
 
 from mbse_ros.errors import DivergenceError
-from mbse_ros.filters.hydraulic_sensors import direct
+from mbse_ros.filters.hydraulic_state import direct
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.graph.machines.machine_log import MachineLog
 from mbse_ros.graph.machines.machine_smoother import smooth_machine

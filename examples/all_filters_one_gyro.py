@@ -4,8 +4,7 @@
 import numpy as np
 
 import mbse_ros as mbse
-from mbse_ros.filters.defaults import CHOOSY
-from mbse_ros.filters.filters import OF_MECHANISMS
+from mbse_ros.filters.filters import CHOOSY, OF_MECHANISMS
 from mbse_ros.simulation.three_simulations import wrong_model
 
 

@@ -19,8 +19,9 @@ import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
-from mbse_ros.filters import observer_step, running
+from mbse_ros.filters import observer_step
 from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
+from mbse_ros.filters.parts import step as steps
 from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.run_graph import dds_profile
 
@@ -109,10 +110,10 @@ def models() -> Iterator[None]:
         step = shared(HydraulicFilter.step, lambda of, keep=(): (
             of.machine.made_of, of.model.weighs, of.order, of.noise, of.halvings, observer_step.LARGE, tuple(keep)))
         patch.setattr(HydraulicFilter, 'step', lambda of, keep=(): step(of, keep))
-        scan = running.Scan     # with its function, whose id is then no other's
+        scan = steps.Scan     # with its function, whose id is then no other's
         scans = shared(lambda function, backend: (function, scan(function, backend)), lambda function, backend: (
             id(function), backend))
-        patch.setattr(running, 'Scan', lambda function, backend: (
+        patch.setattr(steps, 'Scan', lambda function, backend: (
             scans(function, backend)[1] if function.name() == 'mbse_observer' else scan(function, backend)))
         yield
 

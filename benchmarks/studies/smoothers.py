@@ -16,7 +16,7 @@ import numpy as np
 from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import DivergenceError
-from mbse_ros.filters.defaults import default_noises, default_stddev
+from mbse_ros.filters.filters import default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.graph.estimate import EstimatedMotion
 from mbse_ros.graph.smoother import LinkageSmoother, Smoothed

@@ -20,7 +20,7 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.singular import check_determined, check_start
 from ..errors import DescriptionError
-from ..filters.observability.mass_accuracy import check_counts, mass_accuracy
+from ..filters.observability.machine import check_counts, mass_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.equations import check_weighs, missing_pressures, why_unweighed

@@ -15,8 +15,16 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
-from ..filters.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
-from ..filters.observability.mass_accuracy import MassAccuracy, mass_accuracy
+from ..filters.observability.machine import (
+    MassAccuracy,
+    Poses,
+    all_poses,
+    in_motion,
+    mass_accuracy,
+    motion_poses,
+    start_pose,
+    sweep,
+)
 from ..filters.observability.payload_observability import PayloadObservability, payload_observability
 from ..filters.parts.linearised import MODELS
 from ..machine import Machine
@@ -28,7 +36,7 @@ from .results.observability import ALL, MOVING, START, STEP, Asked, Observabilit
 from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:
-    from ..filters.analysis.observability import SampledMotion
+    from ..filters.observability.mechanism import SampledMotion
 
 FEW = 12        # poses at which the motion is looked at
 TRAJECTORIES = ('free', 'rest')
@@ -90,7 +98,7 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
             raise SettingError('kind', kind, 'no such option for a machine: its motion is looked at as the observer '
                                'does, with constant accelerations')
         return _of_machine(item, sensors, trajectory, Asked(item.name, tuple(sensors), label, duration, window, item))
-    from ..filters.analysis.observability import state_observability  # here: slow to import
+    from ..filters.observability.mechanism import state_observability  # here: slow to import
     motion = motion_along(item, trajectory, duration, window)
     found = state_observability(item, list(sensors), motion, MODELS if kind == 'all' else [kind or 'force'], window)
     return Observability(middles(found[-1], motion.dt, window) + motion.t[0], found[-1], models=tuple(found),
@@ -100,7 +108,7 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
 def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> SampledMotion:
     """The free motion from the start, one window of standing there, the motion of a table, or a simulated one."""
     from ..dynamics.motion import simulate as integrate
-    from ..filters.analysis.observability import SampledMotion
+    from ..filters.observability.mechanism import SampledMotion
     if isinstance(trajectory, MotionSimulation):
         t, dt = trajectory.t, float(trajectory.t[1] - trajectory.t[0])
         if trajectory.names != model.names or t[-1] - t[0] < window:
@@ -126,7 +134,7 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
         raise SettingError('trajectory', type(trajectory).__name__, "'free', 'rest' or a table, of a machine")
     for name in sensors:
         check_choice('sensors', name, machine.description.sensors)
-    from ..filters.observability.machine_observability import machine_observability
+    from ..filters.observability.machine import machine_observability
     sets = sets_along(machine, str(trajectory))
     where, widest = list(sets.items())[-1]
     found = machine_observability(machine, sensors, few_of(widest), asked.window)
@@ -197,7 +205,7 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
 def read_trajectory(path: Path, model: Model) -> SampledMotion:
     """Motion by the columns ``t``, ``<coordinate>`` and ``<coordinate>_dot`` of the independent coordinates, SI, a unit
     behind a blank; the other coordinates follow by the constraints. Raises SettingError, PositionProblemError."""
-    from ..filters.analysis.observability import SampledMotion
+    from ..filters.observability.mechanism import SampledMotion
     columns = _columns(path)
     needed = ['t', *model.independent, *(f'{name}_dot' for name in model.independent)]
     missing = [name for name in needed if name not in columns]

@@ -12,8 +12,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice, refuse_options
-from ..filters.defaults import START
-from ..filters.filters import OF_MACHINES
+from ..filters.filters import OF_MACHINES, START
 from ..filters.parts.problem import problem
 from ..filters.sigma_filter import closed, moved, rated, sensed
 from ..machine import Machine
@@ -37,7 +36,7 @@ class Observer:
 
     ``estimator``: a name of ``filters.filters.FILTERS``, or a class of your own, called with ``Equations``
     and the ``options`` (docs/your_own_filter.md). ``sensors``: names, default all of the file. Of ours: ``noises`` by
-    name, each a number or one per independent coordinate (default ``filters.defaults``; ``tune`` finds
+    name, each a number or one per independent coordinate (default ``filters.filters``; ``tune`` finds
     better ones), ``gate``: probability beyond which an innovation is left out (1: none is), ``options`` of the filter.
     The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.

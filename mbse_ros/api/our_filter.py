@@ -11,8 +11,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..filters.defaults import default_stddev, noises_of
-from ..filters.filters import check_options
+from ..filters.filters import check_options, default_stddev, noises_of
 from ..filters.linkage_settings import LinkageSettings
 from ..filters.observer import LinkageEstimates, LinkageObserver, Noises
 from ..filters.whiteness import overstated

@@ -21,8 +21,8 @@ from .samples import Samples
 
 if TYPE_CHECKING:
     from ..dynamics.model import Model
-    from ..filters.analysis.tuning import Log, Quality, TuningResult
     from ..filters.observer import LinkageObserver
+    from ..filters.tuning import Log, Quality, TuningResult
     from ..sources.map import SourceMap
 
 STEP = 5e-3     # s, of a simulated log
@@ -113,7 +113,7 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
     >>> bool(tuned.after.log_likelihood > tuned.before.log_likelihood)
     True
     """
-    from ..filters.analysis.tuning import tune as search  # here, as it takes its time to import
+    from ..filters.tuning import tune as search  # here, as it takes its time to import
     if isinstance(observer, Observer):
         refuse_options('mechanisms and logs in files', {'estimator': estimator, 'sensors': sensors or None,
                                                         'mechanism': mechanism, 'dt': dt, 'sources': sources,
@@ -124,7 +124,7 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
         raise SettingError('duration', duration, f'seconds, more than {STEP * 10:g} and up to 1000')
     if estimator is None or not sensors:
         raise SettingError('estimator' if estimator is None else 'sensors', None, 'the filter, and sensors of the file')
-    from ..filters.defaults import default_noises
+    from ..filters.filters import default_noises
     files = [item for item in observer] if isinstance(observer, Sequence) and not isinstance(observer, str) else (
         [observer])
     of, odd = mechanism_of_logs(files, mechanism), list[str]()
@@ -140,8 +140,8 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
 
 def _of_observer(observer: Observer, logs: Samples | Sequence[Samples] | None, z: Sequence[float] | None,
                  zd: Sequence[float] | None, stddev: float | Sequence[float] | None, skip: float) -> Tuned:
-    from ..filters.analysis.tuning import Log
-    from ..filters.analysis.tuning import tune as search
+    from ..filters.tuning import Log
+    from ..filters.tuning import tune as search
     from .our_filter import OurFilter
     core = observer.core
     if not isinstance(core, OurFilter):
@@ -180,8 +180,8 @@ def _name_of(source: Any) -> str:
 def _simulated(mechanism: Loadable, estimator: str, sensors: Sequence[str], seeds: int, duration: float, backend: str
                ) -> tuple[LinkageObserver, list[Log]]:
     """Logs of a true mechanism, as in Naya et al., review, for a filter whose model is wrong."""
-    from ..filters.analysis.tuning import Log
-    from ..filters.defaults import default_stddev
+    from ..filters.filters import default_stddev
+    from ..filters.tuning import Log
     from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
     model = model_of(mechanism, backend)
     if not model.degrees_of_freedom:
@@ -204,8 +204,8 @@ def _simulated(mechanism: Loadable, estimator: str, sensors: Sequence[str], seed
 def _recorded(files: Sequence[Any], observer: LinkageObserver, dt: float | None, namespace: str | None,
               maps: SourceMap | None) -> tuple[list[Log], list[str]]:
     """Logs out of files, and what was odd about them; the filter starts where the mechanism's file says."""
-    from ..filters.analysis.tuning import Log
-    from ..filters.defaults import default_stddev
+    from ..filters.filters import default_stddev
+    from ..filters.tuning import Log
     from ..offline.sensor_table import read_sensors
     model = observer.model
     stddev, start, logs, odd = default_stddev(observer.filter, model.description.name), model.start, [], []
@@ -217,7 +217,7 @@ def _recorded(files: Sequence[Any], observer: LinkageObserver, dt: float | None,
 
 
 def _observer(model: Model, estimator: str, sensors: Sequence[str], backend: str) -> LinkageObserver:
-    from ..filters.defaults import default_noises
+    from ..filters.filters import default_noises
     from ..filters.observer import LinkageObserver
     noises = default_noises(estimator, model.description.name)
     return LinkageObserver(model, estimator, sensors, noises, backend=backend)

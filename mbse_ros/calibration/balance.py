@@ -19,8 +19,7 @@ import numpy as np
 from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..filters.force_balance import ForceBalance, force_balance
-from ..filters.hydraulic_sensors import direct
-from ..filters.hydraulic_state import state_names
+from ..filters.hydraulic_state import direct, state_names
 from ..machine import Machine
 
 WINDOW = 0.5        # s

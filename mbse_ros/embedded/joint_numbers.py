@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..filters import between_samples, hydraulic_observer, mass_information, outside_force, unweighed, weighing
+from ..filters import between_samples, hydraulic_observer, mass_information, unweighed, weighing
 from ..filters.hydraulic_model import largest_pressure
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_sensors import direct
-from ..filters.hydraulic_state import state_names
+from ..filters.hydraulic_state import direct, state_names
 from ..filters.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
 from ..monitor import clocks, exchanged, trust
@@ -44,7 +43,7 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'SIGNIFICANT': steps.SIGNIFICANT, 'LEANS': steps.LEANS, 'CONSISTENT': steps.CONSISTENT,
         'LOAD_SQUARE': steps.LOAD, 'NUMBER_SQUARE': steps.NUMBER, 'ALIKE': steps.ALIKE, 'ANOTHER': joint.ANOTHER * span,
         'STEP_S': of.step_ns * 1e-9, 'STEP_NS': float(of.step_ns), 'RETURN_NS': float(RETURN_NS),
-        'LATE': outside_force.LATE, 'RECENT': outside_force.RECENT, 'SHOCKS': outside_force.SHOCKS,
+        'LATE': unweighed.LATE, 'RECENT': unweighed.RECENT, 'SHOCKS': unweighed.SHOCKS,
         'SILENT_AFTER': of.observer.silent_after, 'ONE_WAY': between_samples.ONE_WAY,
         'RARE_GAP': max(between_samples.SELDOM * of.step_ns * of.substeps, 1e9 * between_samples.WHOLE),
         'RARE_REMEMBERED': between_samples.REMEMBERED, 'PAUSES': weighing.PAUSES, 'FORGOTTEN': FORGOTTEN,
@@ -94,8 +93,8 @@ def counts(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, int]:
         'EQUATIONS': len(machine.weighing), 'FORCE': tuning['force_psd'].start,
         'PRESSURE_WALK': tuning['pressure_psd'].start, 'UNKNOWNS': observer.model.unknowns, 'PRESSURES': pressures,
         'FLOWS': 2 * len(machine.unknown_valves), 'WHOLE': int(len(machine.weighing) == len(machine.actuated)),
-        'ACTUATED_COUNT': len(machine.actuated), 'STREAK': outside_force.STREAK,
-        'OUTSIDE_STEPS': max(1, round(outside_force.LASTS / of.step)),
+        'ACTUATED_COUNT': len(machine.actuated), 'STREAK': unweighed.STREAK,
+        'OUTSIDE_STEPS': max(1, round(unweighed.LASTS / of.step)),
         'FULL': max(1, round(common_errors.BLOCK / of.step)),
         'LONGEST': max(1, round(common_errors.DELAY / of.step)), 'LEARNING': common_errors.LEARNING,
         'EARLIER': common_errors.EARLIER, 'LEARNT': steps.LEARNT, 'SHORTEST': steps.SHORTEST, 'AGAIN': steps.AGAIN,

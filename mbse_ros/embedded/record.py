@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DescriptionError, SettingError
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_sensors import variances
+from ..filters.hydraulic_state import variances
 from ..settings import setting
 from ..simulation.work import frame_count, working_machine
 from ..streams.interpolation import InterpolationSettings

@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import SettingError
 from ..filters.hydraulic_dekf import initial
 from ..filters.hydraulic_observer import LIVELIEST, HydraulicObserver
-from ..filters.hydraulic_sensors import variances
+from ..filters.hydraulic_state import variances
 from ..filters.observer_settings import ObserverSettings
-from ..filters.outside_force import OPENED
+from ..filters.unweighed import OPENED
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
 from ..monitor import steps
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 STUDENT_DEGREE = 28         # of the polynomial for the quantile of Student's t: 4e-15 of its value
 NIS_MEMORY = 0.02           # share of the mean NIS that a tick forgets
 LARGEST_NIS = 4.0           # of that mean, from which model and samples contradict each other
-LONGEST_TICK = 0.010        # s; rarer samples would be taken in parts, see filters/sample_plan.py
+LONGEST_TICK = 0.010        # s; rarer samples would be taken in parts, see filters/between_samples.py
 ALMOST = 1e-6               # of a tick, by which times are rounded
 
 

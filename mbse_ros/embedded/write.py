@@ -21,7 +21,7 @@ from ..errors import SettingError
 from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, write_files
 from ..export.functions import shared, work_sizes
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_sensors import variances
+from ..filters.hydraulic_state import variances
 from ..machine import Machine
 from ..machine.equations import check_weighs
 from ..monitor.exchanged import Exchanged

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens between two samples, of sensors and of commands.
+"""What happens between two samples, of sensors and of commands, and which values the observer takes.
 
 By how much the lines between rare samples may be off: what a signal does between two samples, no sensor tells.
 
 With gap h and second derivative y'' a line is off by up to h^2/8 |y''|, an eighth of the second difference of the
 samples; of a sine at half the sampling rate, by a quarter of it. So a quarter of the second difference, less what the
 sensor's noise makes of it, is a bound for all that the rate can show. The error is one and the same for the whole gap:
-so the variance of each of the parts in which a sample is taken grows by its square (see ``sample_plan``), and in the
+so the variance of each of the parts in which a sample is taken grows by its square (see ``SamplePlan``), and in the
 force balance, which has a residual each step, that of a pressure counts as white noise of density variance times gap.
 
 Commands that come, or change, more rarely than the sensors: they are held, while the valves move on.
@@ -16,16 +16,26 @@ that the model predicts are then wrong, and so would be the mass, a sensor, or t
 show in their steps: large ones, each a while after the one before, in the same direction. A valve that is switched
 steps from closed, and back. Pressures then follow their samples, as with valves that are unknown, and what was weighed
 before is forgotten.
+
+Which of the interpolated values of a segment the observer takes, and how the states between them are made.
+
+The values between two samples repeat these samples' noise: taken as measurements of their own they count it several
+times, at whatever variance. So each sample corrects once, with its own variance, at its stamp; in between the model
+predicts, and the states between two samples are put on a line. Where samples are rare the prediction gets too long for
+a stiff fluid linearised: a sample is then taken in parts, and what its line may be off counts with its noise.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from ..machine import Machine
 
+LONGEST_PREDICTION = 10e-3  # s; of samples that are rarer n parts are interpolated, each with n times the variance
+MOST_PLANS = 256
 SHARE = 1.0 / 16.0      # square of the line's error over that of the second difference
 NOISE = 3.0 * 6.0       # of a sample's variance, left out of such a square: 6 on average, by chance 3 times that
 KEPT = 0.5              # of such a square, for the next gap: a single one can be near 0 by chance
@@ -36,6 +46,98 @@ RAMP, ONE_WAY = 0.1, 0.5        # of its limit: changes that matter; s after one
 CLOSED = 0.02                   # of its limit, up to which a valve is closed
 REMEMBERED = 30.0               # s for which commands are taken to be rare after such a change
 DENSITY = 100.0     # MPa^2/s, of the pressures then: a valve off by a tenth changes one by 30 MPa/s for 0.1 s
+
+
+@dataclass(frozen=True)
+class SamplePlan:
+    """``used`` (n, channels): the values to take; ``parts`` (channels,): how many make one sample; ``due`` afterwards;
+    ``divided``: places of the channels that are taken in several.
+
+    ``newest``: index of each channel's last value, ``since`` (channels,) steps before the end, where ``all_sampled``:
+    each has one.
+    A state of the steps ``inside`` is at the ``share`` (steps, 1) of the way from the state ``left`` to ``right``, both
+    counted from the one before the segment. ``at_the_end``: each channel has one value, at the last step: one line.
+    """
+
+    used: np.ndarray
+    parts: np.ndarray
+    divided: np.ndarray
+    due: np.ndarray
+    newest: int | tuple[np.ndarray, np.ndarray]
+    since: np.ndarray
+    all_sampled: bool
+    at_the_end: bool
+    inside: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    share: np.ndarray
+
+    def on_lines(self, before: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """States (n, nx) with those between samples on lines; ``before`` (nx,): the one before the segment."""
+        if self.at_the_end:
+            mean = np.empty(states.shape)
+            mean[-1] = states[-1]
+            line = np.multiply(self.share, states[-1] - before, out=mean[:-1])
+            line += before
+            return mean
+        ends = np.empty((len(states) + 1, len(before)))
+        ends[0], ends[1:] = before, states
+        start, line = ends.take(self.left, axis=0), ends.take(self.right, axis=0)
+        line -= start
+        line *= self.share
+        line += start
+        mean = states.copy()
+        mean[self.inside] = line
+        return mean
+
+
+class SamplePlans:
+    """Plans of one observer, kept: segments repeat. What is due beyond whole samples is carried on, so that in the long
+    run each sample counts once, also where sensors of several rates share a segment that does not end at a sample of
+    each."""
+
+    def __init__(self, channels: int) -> None:
+        self._plans: dict[tuple[int, float, bytes, bytes], SamplePlan] = {}
+        self._due = np.zeros(channels)
+
+    def reset(self) -> None:
+        """Nothing is due."""
+        self._due = np.zeros_like(self._due)
+
+    def next(self, n: int, repeats: np.ndarray, dt: float) -> SamplePlan:
+        """For a segment of ``n`` steps ``dt``, s, with ``repeats`` (channels,) steps from sample to sample."""
+        key = n, dt, repeats.tobytes(), self._due.tobytes()
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = _plan(n, repeats, dt, self._due)
+        self._due = plan.due
+        return plan
+
+
+def _plan(n: int, repeats: np.ndarray, dt: float, due: np.ndarray) -> SamplePlan:
+    parts = np.maximum(np.rint(repeats * (dt / LONGEST_PREDICTION)), 1.0)
+    used, after = np.zeros((n, len(repeats)), dtype=bool), np.empty(len(repeats))
+    for k, interval in enumerate((repeats / parts).tolist()):
+        now = float(due[k]) + n / interval
+        count = int(now + 0.5 + 1e-9)
+        after[k] = now - count
+        for j in range(count):
+            used[max(0, n - 1 - round(j * interval)), k] = True
+    since, sampled = np.argmax(used[::-1], axis=0), np.flatnonzero(used.any(axis=1))
+    newest = (n - 1 - since, np.arange(len(repeats))) if since.any() else n - 1
+    return SamplePlan(used, parts, np.flatnonzero(parts > 1.0), after, newest, since, bool(used.any(axis=0).all()),
+                      bool(used[-1].all()) and len(sampled) == 1, *_lines(sampled))
+
+
+def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Steps between samples, which are at the steps ``samples``; both ends of their lines; shares of the way."""
+    ends = np.concatenate([[-1], samples])
+    steps = np.setdiff1d(np.arange(ends[-1] + 1), samples)
+    k = np.searchsorted(ends, steps)
+    left, right = ends[k - 1], ends[k]
+    return steps, left + 1, right + 1, ((steps - left) / (right - left))[:, None]
 
 
 def pushes(machine: Machine) -> np.ndarray:

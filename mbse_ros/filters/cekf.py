@@ -25,9 +25,8 @@ from ..transition.exponential import exact_step
 from ..transition.noise import integrated_noise
 from .parts.model_step import HALVINGS, ModelRates, advance, rates
 from .parts.problem import Problem
-from .parts.square_root import conditioning, factor
 from .parts.step import Filter, Parts, build_filter
-from .parts.update import block_matrix, innovation_of, measured, propagation, there
+from .parts.update import block_matrix, conditioning, factor, innovation_of, measured, propagation, there
 
 ITERATIONS = 4      # of Newton's method; its tangent, which does not change the result, is exact instead of Eq. 26
 

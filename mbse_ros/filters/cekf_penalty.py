@@ -17,9 +17,8 @@ from ..dynamics.state_equations import Maps, Pieces
 from ..errors import check_positive
 from .parts.model_step import ITERATIONS, rates
 from .parts.problem import Problem
-from .parts.square_root import conditioning, factor, square
 from .parts.step import Filter, Parts, build_filter
-from .parts.update import constant_noise, measured
+from .parts.update import conditioning, constant_noise, factor, measured, square
 from .sigma_filter import CLOSINGS
 
 

@@ -17,9 +17,8 @@ from ..errors import check_positive
 from .cekf_penalty import PenaltyFilter, tangents, velocities
 from .parts.model_step import rates
 from .parts.problem import Problem
-from .parts.square_root import factor
 from .parts.step import Filter, Parts, build_filter
-from .parts.update import block_matrix, correction, innovation_of, measured, propagation
+from .parts.update import block_matrix, correction, factor, innovation_of, measured, propagation
 
 SCALAR = 5_000      # multiplications of a correction up to which it is written out in scalar operations
 CLOSINGS = 3        # Newton steps after the constraints as measurements

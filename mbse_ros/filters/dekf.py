@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import casadi as ca
 
 from .ekf import EkfVariant, Jacobian, bias_places, ekf, feed_back, observe, simple, trusted
-from .parts.model_step import advance, rates
+from .parts.model_step import advance, dropped, rates, stood_still
 from .parts.problem import Problem
-from .parts.standstill import dropped, stood_still
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, propagation
 

@@ -15,9 +15,8 @@ import casadi as ca
 import numpy as np
 
 from ..errors import SettingError
-from .parts.model_step import ModelRates, advance, rates
+from .parts.model_step import ModelRates, advance, dropped, rates, stood_still
 from .parts.problem import Problem
-from .parts.standstill import dropped, stood_still
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, measured, propagation, widening
 

@@ -18,14 +18,13 @@ from ..compiled.cache import built
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from . import observer_step as steps
+from .force_balance import SPREAD, spread_of_rate
 from .hydraulic_model import NOISES, HydraulicModel, hydraulic_model, largest_pressure
 from .mass_information import LARGEST_ACTIVITY, columns
 from .observer_settings import ObserverSettings
-from .outside_force import OPENED
 from .parts.layout import SYMMETRIC, Layout
 from .parts.step import DiscreteFilter
-from .swing import SPREAD, spread_of_rate
-from .unweighed import UNKNOWN_FLOW
+from .unweighed import OPENED, UNKNOWN_FLOW
 from .weighing import frictions, mass_numbers
 
 

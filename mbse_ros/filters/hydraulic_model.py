@@ -19,9 +19,8 @@ import numpy as np
 
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..machine import Machine
-from .hydraulic_sensors import Measurement, measurements
-from .hydraulic_state import LITRE, MASS, MPA, state_names, state_parts
-from .swing import swing_noise, swing_rates
+from .force_balance import swing_noise, swing_rates
+from .hydraulic_state import LITRE, MASS, MPA, Measurement, measurements, state_names, state_parts
 
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
           'payload_psd')

@@ -3,7 +3,7 @@
 
 Pyrhönen et al., mass estimation, section 3.1. What goes into the compiled step besides the model: the sensor noise and
 the tuning, so that a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see
-``sample_plan``. The densities of the random walks follow how lively the machine is: see ``activity``.
+``between_samples``. The densities of the random walks follow how lively the machine is: see ``activity``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.equations import why_unweighed
 from ..transition.exponential import halvings_for
-from .between_samples import DENSITY, InterpolationError, RareCommands, pushes
+from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
 from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
-from .hydraulic_sensors import variances
-from .hydraulic_state import MPA, SegmentResult, last_samples
+from .hydraulic_state import MPA, SegmentResult, last_samples, variances
 from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
 from .observer_settings import ObserverSettings
-from .outside_force import OutsideForce
-from .running import RunningFilter
-from .sample_plan import SamplePlan, SamplePlans
-from .unweighed import SilentPressures, UnweighedMotion
+from .parts.step import RunningFilter
+from .unweighed import OutsideForce, SilentPressures, UnweighedMotion
 from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start

@@ -17,9 +17,8 @@ from ..dynamics.sensor_equations import state_sensors
 from ..dynamics.state_equations import Maps
 from ..errors import SettingError, check_positive
 from .ekf import exact_jacobian
-from .parts.model_step import rates
+from .parts.model_step import rates, stood_still
 from .parts.problem import Problem
-from .parts.standstill import stood_still
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, measured, propagation, there, widening
 

@@ -14,11 +14,9 @@ from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from .cekf_penalty import tangents
-from .defaults import noises_of
-from .filters import make_filter
+from .filters import make_filter, noises_of
 from .parts.problem import problem
-from .parts.step import Filter
-from .running import RunningFilter
+from .parts.step import Filter, RunningFilter
 
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 STEP = 0.005        # s, before a log tells it

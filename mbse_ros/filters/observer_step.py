@@ -23,7 +23,7 @@ from ..transition.exponential import exact_step, transition
 from ..transition.noise import integrated_noise, paper_noise, symmetric
 from .activity import activity_of
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
-from .hydraulic_sensors import sample_of
+from .hydraulic_state import sample_of
 from .mass_information import mass_information
 from .parts.layout import Layout
 from .parts.step import DiscreteFilter

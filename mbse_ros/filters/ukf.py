@@ -25,11 +25,20 @@ import numpy as np
 
 from .parts.model_step import rates, trapezoid
 from .parts.problem import Problem
-from .parts.square_root import conditioning, square
 from .parts.step import Filter, Parts, build_filter
-from .parts.update import constant_noise, measured
-from .sigma_filter import CLOSINGS, closed, drawn, gathered, observed, pointwise, sigma_filter
-from .sigma_points import SigmaPoints, simplex_points, symmetric_points
+from .parts.update import conditioning, constant_noise, measured, square
+from .sigma_filter import (
+    CLOSINGS,
+    SigmaPoints,
+    closed,
+    drawn,
+    gathered,
+    observed,
+    pointwise,
+    sigma_filter,
+    simplex_points,
+    symmetric_points,
+)
 
 
 class AccelerationFilter(Filter):

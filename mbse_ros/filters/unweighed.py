@@ -1,28 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When equations of the force balance weigh nothing, and what is known of the load then.
+"""When equations of the force balance weigh nothing, and what is known of the load then: three reasons.
 
 Pressures whose sensor has fallen silent: their equations of the force balance carry no information until it is back.
-
 Between two samples a pressure follows from the valve's model or from a random walk. That is good for a sample or a few;
 for longer neither is a measurement, and nothing bounds where it leads.
 
 Motion that no equation weighs: while only cylinders without pressure sensors move, a load changes unseen.
-
 A scale with the boom's pressures alone learns of it when the boom moves again. Until then the mass may be that of
 another load: its variance grows with the way of the others, up to that of a mass of which nothing is known.
+
+A force on the machine that its force balance does not know: contact with soil, a load that drops.
+Then the balance pulls the motion away from what the sensors of the positions show, and their samples are refused one
+after the other. As long as that lasts, and a little longer, the balance counts for nothing: the observer is that of the
+motion alone.
 """
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 
 import numpy as np
 
 from ..machine import Machine
+from .between_samples import SamplePlan
 from .hydraulic_model import HydraulicModel, largest_pressure
 from .mass_information import LOG_KEPT
 from .observer_settings import ObserverSettings
-from .sample_plan import SamplePlan
 
 UNKNOWN_FLOW = 1e-4         # m3/s, of an unknown valve at the start
 FLOW_AGAIN = 1e-3           # m3/s, where it was not watched
@@ -30,6 +33,12 @@ UNSEEN = 0.03       # of the range of a coordinate, moved while nothing weighs, 
 ANOTHER = 0.3       # ... and from which it may be any
 ANY = 0.5           # of the range of the payload's limits: standard deviation of any load
 AGAIN = 1e5         # activity of the mass when an equation weighs again: the first moments of a motion are its worst
+STREAK = 3          # samples of a position that are refused one after the other
+SHOCKS = 6.0        # recent ones
+LATE = 0.2          # s
+RECENT = 0.2        # recent shocks from which the next is no surprise
+LASTS = 0.3         # s after the last sign of it
+OPENED = 10.0       # times the uncertainty of speeds and accelerations at a start
 
 
 class SilentPressures:
@@ -146,3 +155,48 @@ class UnweighedMotion:
         if way > UNSEEN:
             self.variance = max(before, (ANY * min(way / ANOTHER, 1.0)) ** 2)
         return log((known + before) / (known + self.variance)), 0.0
+
+
+class OutsideForce:
+    """``shows`` (channels,): whether a channel shows the motion, not a pressure; ``steps`` for which the balance is
+    not used."""
+
+    def __init__(self, shows: np.ndarray) -> None:
+        self.shows = shows
+        self.reset()
+
+    def reset(self) -> None:
+        """No force."""
+        self.steps, self._shocks = 0, 0.0
+        self._streak = np.zeros(len(self.shows), dtype=int)
+
+    @property
+    def acts(self) -> bool:
+        """Whether there is such a force."""
+        return self.steps > 0
+
+    def possible(self, refused: list[int]) -> bool:
+        """Whether samples of these channels may be refused because of a force: not only pressures out of the blue."""
+        return self._shocks > RECENT or any(self.shows[channel] for channel in refused)
+
+    def calm(self, count: int, sampled: bool, dt: float) -> None:
+        """``count`` steps of ``dt``, s, without surprise."""
+        if not self._shocks:
+            return      # nearly always: there has been none
+        self.steps = max(0, self.steps - count)
+        self._shocks *= exp(-count * dt / LATE)
+        if sampled:
+            self._streak[:] = 0
+
+    def shock(self, there: np.ndarray, refused: list[int], dt: float) -> bool:
+        """A sample interval with a shock, in which the channels ``there`` (channels,) had samples and some were
+        ``refused``; whether the motion is to be found again from nothing."""
+        self._shocks += 1.0
+        left_out = np.isin(np.arange(len(there)), refused)
+        self._streak[there] = np.where(left_out, self._streak + 1, 0)[there]
+        lost = bool((self._streak[self.shows] >= STREAK).any())
+        if lost or self._shocks >= SHOCKS:
+            self.steps = max(1, round(LASTS / dt))
+        if lost:
+            self._streak[:] = 0
+        return lost

@@ -11,7 +11,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..filters.defaults import START, default_noises
+from ..filters.filters import START, default_noises
 from ..filters.parts.problem import problem
 from .estimate import EstimatedMotion, EstimationNoises
 from .factors.sensor_factors import wraps

@@ -27,8 +27,7 @@ from ..compiled import Kernel
 from ..compiled.cache import built
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..filters.force_balance import force_balance
-from ..filters.hydraulic_sensors import direct
-from ..filters.hydraulic_state import state_names
+from ..filters.hydraulic_state import direct, state_names
 from ..filters.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs

@@ -171,8 +171,8 @@ KINDS = {
     Fault.OUTSIDE_FORCE: Kind(
         'outside force: the tool or the load touches something',
         'the force balance has a force that no load explains', 'CONTACT: the mass is held',
-        '{filters.outside_force.STREAK} samples of a position rejected one after the other, or '
-        '{filters.outside_force.SHOCKS} shocks within {filters.outside_force.LATE} s; of a mass '
+        '{filters.unweighed.STREAK} samples of a position rejected one after the other, or '
+        '{filters.unweighed.SHOCKS} shocks within {filters.unweighed.LATE} s; of a mass '
         'also: windows of {monitor.exchanged.WINDOW} s whose equations contradict each other, also with pressures '
         'exchanged, after {monitor.exchanged.FREE} s that a load explains, for {monitor.exchanged.LONGEST} s at most',
         (_STATE, _MASS), True),

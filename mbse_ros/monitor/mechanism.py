@@ -13,8 +13,8 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..description.coordinate_units import measured_unit
-from ..filters.analysis.observability import ACCELERATION, POSITION, VELOCITY
 from ..filters.linkage_settings import LinkageSettings
+from ..filters.observability.mechanism import ACCELERATION, POSITION, VELOCITY
 from ..filters.parts.problem import Problem
 from .bounds import Bounds, mechanism_ends
 from .channels import LASTING, PATIENCE, ChannelMonitor

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..errors import RecordsError, ScaleError
-from ..filters.observability.mass_accuracy import check_counts
+from ..filters.observability.machine import check_counts
 from ..machine import Machine
 from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book

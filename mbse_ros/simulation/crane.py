@@ -15,8 +15,7 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..errors import SettingError, check_choice
-from ..filters.hydraulic_sensors import measurements, sample_of
-from ..filters.hydraulic_state import state_names
+from ..filters.hydraulic_state import measurements, sample_of, state_names
 from ..machine import Machine, with_valves
 from ..machine.channels import Channel
 from ..settings import Settings, setting

@@ -15,8 +15,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, check_choice
-from ..filters.defaults import CHOOSY, default_noises, default_stddev
-from ..filters.filters import OF_MECHANISMS
+from ..filters.filters import CHOOSY, OF_MECHANISMS, default_noises, default_stddev
 from ..filters.observer import LinkageEstimates, LinkageObserver
 from ..filters.parts.problem import problem
 from ..filters.whiteness import autocorrelation, white_of

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The true machine of a load that hangs: one body more, on a pin or a cross of two, that nothing drives.
 
-The observer knows nothing of this body: it has a formula of its own for the load's pull (``filters/swing``).
+The observer knows nothing of this body: it has a formula of its own for the load's pull (``filters/force_balance``).
 """
 
 from __future__ import annotations

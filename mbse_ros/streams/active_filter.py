@@ -13,8 +13,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..filters.defaults import noises_of
-from ..filters.filters import check_options
+from ..filters.filters import check_options, noises_of
 from ..filters.linkage_settings import LinkageSettings, numbers, option_values
 from ..filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
 from ..filters.parts.problem import Problem, problem

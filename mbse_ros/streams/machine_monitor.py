@@ -13,8 +13,7 @@ import numpy as np
 
 from ..errors import PositionProblemError
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_sensors import variances
-from ..filters.hydraulic_state import SegmentResult
+from ..filters.hydraulic_state import SegmentResult, variances
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine

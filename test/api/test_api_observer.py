@@ -9,8 +9,7 @@ import pytest
 import mbse_ros as mbse
 from mbse_ros.api.observer import Equations
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
-from mbse_ros.filters.defaults import default_noises, default_stddev
-from mbse_ros.filters.filters import OF_MECHANISMS
+from mbse_ros.filters.filters import OF_MECHANISMS, default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import wrong_start
 

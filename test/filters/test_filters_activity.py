@@ -10,10 +10,10 @@ import pytest
 from core_support import kinematic
 
 from mbse_ros.filters.activity import activity_of
+from mbse_ros.filters.between_samples import SamplePlans
 from mbse_ros.filters.hydraulic_model import hydraulic_model
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer_settings import ObserverSettings
-from mbse_ros.filters.sample_plan import SamplePlans
 from mbse_ros.machine import Machine, load_machine
 
 DT, AT = 1e-3, np.array([0.25, 5e6, 3e6])

@@ -10,7 +10,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.problem import problem
-from mbse_ros.filters.sigma_points import simplex_points
+from mbse_ros.filters.sigma_filter import simplex_points
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import paper_noise, van_loan
 

@@ -16,10 +16,10 @@ from machine_variants import changed
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import DescriptionError
+from mbse_ros.filters.force_balance import LASTING, SPREAD, pull, spread_of_rate, swing_noise
 from mbse_ros.filters.hydraulic_model import hydraulic_model
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.hydraulic_state import state_names
-from mbse_ros.filters.swing import LASTING, SPREAD, pull, spread_of_rate, swing_noise
 from mbse_ros.machine import Machine, with_valves
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.pendulum import BODY, ROD, PendulumMachine

@@ -15,8 +15,7 @@ from mbse_ros.filters.cekf import published_jacobian
 from mbse_ros.filters.cekf_penalty import penalty_rates, tangents
 from mbse_ros.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.filters.parts.problem import problem
-from mbse_ros.filters.parts.square_root import conditioning, factor
-from mbse_ros.filters.parts.update import correction
+from mbse_ros.filters.parts.update import conditioning, correction, factor
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import van_loan
 

@@ -8,8 +8,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import default_noises, default_stddev
-from mbse_ros.filters.filters import OF_MECHANISMS
+from mbse_ros.filters.filters import OF_MECHANISMS, default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 

@@ -8,8 +8,8 @@ from scipy.linalg import expm
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
-from mbse_ros.filters.analysis.rauch_tung_striebel import smooth
 from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.filters.rauch_tung_striebel import smooth
 
 pytestmark = pytest.mark.usefixtures('vm')
 

@@ -10,8 +10,8 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.joint import parameter_partials
 from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.filters.parameters import parameter_partials
 from mbse_ros.filters.parts.parameter_space import parameter_space
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy

@@ -8,7 +8,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import default_noises, default_stddev
+from mbse_ros.filters.filters import default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.estimator_benchmark import SENSORS, figures, scene_of
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy

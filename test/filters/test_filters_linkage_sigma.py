@@ -14,7 +14,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.observer import LinkageEstimates, LinkageObserver
-from mbse_ros.filters.sigma_points import SigmaPoints, simplex_points, symmetric_points
+from mbse_ros.filters.sigma_filter import SigmaPoints, simplex_points, symmetric_points
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 pytestmark = pytest.mark.usefixtures('vm')

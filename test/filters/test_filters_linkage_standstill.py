@@ -8,11 +8,10 @@ from linkage_faults import four_bar
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import default_noises
-from mbse_ros.filters.filters import OF_MECHANISMS, make_filter
+from mbse_ros.filters.filters import OF_MECHANISMS, default_noises, make_filter
 from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.filters.parts.model_step import RELAX, UNKNOWN
 from mbse_ros.filters.parts.problem import problem
-from mbse_ros.filters.parts.standstill import RELAX, UNKNOWN
 from mbse_ros.filters.parts.update import DOUBT, STRIDE, correction, widening
 
 DT = 0.005

@@ -11,8 +11,16 @@ import pytest
 
 from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.observability.machine_observability import machine_observability, sensor_slopes
-from mbse_ros.filters.observability.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from mbse_ros.filters.observability.machine import (
+    Poses,
+    all_poses,
+    in_motion,
+    machine_observability,
+    motion_poses,
+    sensor_slopes,
+    start_pose,
+    sweep,
+)
 from mbse_ros.filters.observability.payload_observability import payload_observability, payload_regressor
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.equations import measured_equations

@@ -7,13 +7,13 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.analysis.observability import (
+from mbse_ros.filters.observability.information import observability
+from mbse_ros.filters.observability.mechanism import (
     SampledMotion,
     blind_in_words,
     echelon,
     state_observability,
 )
-from mbse_ros.filters.observability.information import observability
 from mbse_ros.filters.parts.linearised import MODELS
 
 DT = 5e-3

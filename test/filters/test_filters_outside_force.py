@@ -14,7 +14,7 @@ from mbse_ros.api.simulate import simulate_bag
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer_settings import ObserverSettings
-from mbse_ros.filters.outside_force import OPENED, STREAK, OutsideForce
+from mbse_ros.filters.unweighed import OPENED, STREAK, OutsideForce
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, reason_of
 from mbse_ros.offline.log_loads import LogLoads

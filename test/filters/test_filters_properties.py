@@ -12,8 +12,7 @@ from linkage_faults import DT, SENSORS, four_bar, soundness
 
 from mbse_ros.compiled import Scan
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import default_stddev
-from mbse_ros.filters.filters import FILTERS, NEEDS, OF_MACHINES, make_filter
+from mbse_ros.filters.filters import FILTERS, NEEDS, OF_MACHINES, default_stddev, make_filter
 from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer import LinkageObserver

@@ -8,7 +8,7 @@ import pytest
 from linear_mechanism import linear_model
 
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.defaults import noises_of
+from mbse_ros.filters.filters import noises_of
 from mbse_ros.filters.observer import LinkageObserver, tuning_of
 
 SENSORS = 'place', 'speed'

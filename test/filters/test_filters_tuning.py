@@ -7,12 +7,11 @@ import pytest
 from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.analysis.tuning import Log, log_likelihood, run_of, tune
-from mbse_ros.filters.defaults import CHOOSY, KNOWN, default_noises, default_stddev
-from mbse_ros.filters.filters import OF_MECHANISMS, make_filter
+from mbse_ros.filters.filters import CHOOSY, KNOWN, OF_MECHANISMS, default_noises, default_stddev, make_filter
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.filters.parts.update import constant_noise
+from mbse_ros.filters.tuning import Log, log_likelihood, run_of, tune
 from mbse_ros.filters.whiteness import autocorrelation, ljung_box, white_of
 
 DT, DENSITY, SAMPLES = 5e-3, 2.0, 1500

@@ -16,7 +16,7 @@ from mbse_ros.calibration.balance import CalibrationBalance
 from mbse_ros.calibration.plan import plan
 from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
-from mbse_ros.filters.observability.mass_accuracy import check_counts, mass_accuracy
+from mbse_ros.filters.observability.machine import check_counts, mass_accuracy
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.filters.unweighed import UnweighedMotion
 from mbse_ros.machine import Machine

@@ -12,7 +12,7 @@ import numpy as np
 from mbse_ros.compiled import Scan
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError
-from mbse_ros.filters.defaults import default_noises, default_stddev
+from mbse_ros.filters.filters import default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.parts.model_step import advance, rates
 from mbse_ros.filters.parts.problem import Problem

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import MbseError
 from ...filters.observability.information import BLIND
-from ...filters.observability.mass_accuracy import MassAccuracy
+from ...filters.observability.machine import MassAccuracy
 from ...filters.observability.payload_observability import PayloadObservability
 from ...machine import Machine
 from ...report.data import Curve, Panel, Table
@@ -21,7 +21,7 @@ from ...report.text import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ...filters.analysis.observability import StateObservability
+    from ...filters.observability.mechanism import StateObservability
 
 STEP = 5e-3             # s
 START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'

@@ -19,9 +19,9 @@ import numpy as np
 from ...errors import SettingError
 from ...machine import Machine
 from ...machine.equations import by_cylinder, measured_equations
-from ..analysis.observability import SHOWN, echelon
 from .information import InformationWindow, observability
-from .machine_poses import Poses
+from .machine import Poses
+from .mechanism import SHOWN, echelon
 
 LEVER = 1.0     # m: how far the centre may be from the file's, for what is known before
 

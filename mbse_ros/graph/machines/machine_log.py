@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import GraphError, SettingError
-from ...filters.hydraulic_sensors import direct
-from ...filters.hydraulic_state import state_names
+from ...filters.hydraulic_state import direct, state_names
 from ...machine import Machine
 from ..factors.machine_factors import NODE
 

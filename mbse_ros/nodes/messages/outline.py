@@ -13,7 +13,7 @@ import numpy as np
 from ...compiled import Kernel
 from ...dynamics.model import Model
 from ...errors import MbseError
-from ...filters.hydraulic_sensors import direct
+from ...filters.hydraulic_state import direct
 from ...machine import Machine
 from ...streams.records import StateEstimate
 

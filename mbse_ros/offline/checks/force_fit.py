@@ -16,8 +16,7 @@ import numpy as np
 from ...description.sections.load_payload import MASS
 from ...errors import PositionProblemError, SingularConfigurationError
 from ...filters.force_balance import force_balance
-from ...filters.hydraulic_sensors import direct
-from ...filters.hydraulic_state import state_names
+from ...filters.hydraulic_state import direct, state_names
 from ...machine import Machine
 from ...payload.gates import transitions
 from .channel_series import STEP, Means

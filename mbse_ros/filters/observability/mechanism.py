@@ -11,9 +11,9 @@ import numpy as np
 from ...compiled import Kernel
 from ...dynamics.model import Model
 from ...errors import SettingError
-from ..observability.information import BLIND, InformationWindow, observability
 from ..parts.linearised import Linearised, linearised
 from ..parts.problem import Problem, problem
+from .information import BLIND, InformationWindow, observability
 
 POSITION, VELOCITY, ACCELERATION = 0.1, 0.5, 5.0    # known before, rad or m: the prior of the information
 SHOWN = 0.05        # of the largest component: a direction in words leaves out what is smaller

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import DivergenceError, SettingError
-from ..observer import LinkageEstimates, LinkageObserver
-from ..whiteness import autocorrelation, ljung_box
+from ..errors import DivergenceError, SettingError
+from .observer import LinkageEstimates, LinkageObserver
+from .whiteness import autocorrelation, ljung_box
 
 DECADES = 8         # around the start that are searched
 FIRST = 3.0         # decades around the start that are tried with all noises together first

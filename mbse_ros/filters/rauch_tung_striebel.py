@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...compiled import Kernel
-from ...errors import SettingError
-from ..parts.step import Filter
+from ..compiled import Kernel
+from ..errors import SettingError
+from .parts.step import Filter
 
 
 @dataclass(frozen=True)

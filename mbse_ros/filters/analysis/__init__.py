@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""What is asked of a filter: tuning, smoothing, observability."""

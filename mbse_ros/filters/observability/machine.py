@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sensors of a machine see of positions and velocities, and how well its equations can say the mass.
+
+Poses to look from: its start, one coordinate moved over its range, all of them. The mass is as well known as the
+numbers of the file are: at a pose, in a slow motion, the pressures are those that balance; an error of a number is an
+error of the mass by the implicit function theorem. Noise of the sensors counts with one second of samples, since a mass
+takes longer than one. """
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ...errors import DescriptionError, PositionProblemError, SingularConfigurationError
+from ...machine import Machine
+from ...machine.equations import check_weighs, cylinders_of, missing_words
+from ..force_balance import force_balance
+from ..hydraulic_state import measurements, state_names
+from .information import InformationWindow, observability
+from .mechanism import ACCELERATION, POSITION, VELOCITY, StateObservability, least_information
+
+SHARES = np.linspace(0.05, 0.95, 9)     # of the range of a coordinate
+COUNT = 40                              # poses of all coordinates
+MOVING = 0.3, 0.5       # speed and acceleration of coordinates in motion, SI: 1 sigma
+STEP = 0.01     # s between two samples of a sensor at a pose
+NORMAL = 1.959964       # 95 % quantile, two sides
+SAMPLES = 100           # of the sensors' noise
+LARGEST_SHARE = 0.05    # of the full scale: half-width of a set of sensors whose loads count
+LEAST_PRESSURE = 2e6    # Pa, in chambers before they balance
+
+
+@dataclass(frozen=True)
+class Poses:
+    """States to look from: coordinates ``q`` (k, n), velocities ``zd`` and accelerations ``zdd`` (k, g) of the
+    independent ones, SI; ``dt``: s between them where they are a motion, 0 where each is for itself."""
+
+    q: np.ndarray
+    zd: np.ndarray
+    zdd: np.ndarray
+    dt: float = 0.0
+
+
+def start_pose(machine: Machine) -> Poses:
+    """The file's start, at rest."""
+    return _at_rest(machine, [machine.model.start.q])
+
+
+def sweep(machine: Machine, name: str) -> Poses:
+    """One independent coordinate over its range, the others at the start; as far as the mechanism reaches."""
+    k, (low, high) = machine.coordinates.index(name), machine.range[machine.coordinates.index(name)]
+    z = np.tile(machine.model.start.q[machine.model.z], (len(SHARES), 1))
+    z[:, k] = low + SHARES * (high - low)
+    return _at_rest(machine, _reached(machine, z))
+
+
+def all_poses(machine: Machine, count: int = COUNT) -> Poses:
+    """All independent coordinates over their ranges, the same poses each time."""
+    low, high = machine.range.T
+    shares = np.random.default_rng(0).uniform(SHARES[0], SHARES[-1], (count, len(low)))
+    return _at_rest(machine, _reached(machine, low + shares * (high - low)))
+
+
+def in_motion(poses: Poses) -> Poses:
+    """The same poses with velocities and accelerations, the same each time."""
+    zd, zdd = np.random.default_rng(1).normal(size=(2, *poses.zd.shape))
+    return Poses(poses.q, MOVING[0] * zd, MOVING[1] * zdd)
+
+
+def motion_poses(machine: Machine, q: np.ndarray, qd: np.ndarray, dt: float) -> Poses:
+    """A motion (k, n) with its velocities (k, n), every ``dt``, s; accelerations by differences."""
+    zd = qd[:, machine.model.z]
+    return Poses(q, zd, np.gradient(zd, dt, axis=0), dt)
+
+
+def _reached(machine: Machine, rows: Iterable[np.ndarray]) -> list[np.ndarray]:
+    found = []
+    for z in rows:
+        try:
+            found.append(machine.position(z))
+        except (PositionProblemError, SingularConfigurationError):
+            continue
+    return found or [machine.model.start.q]
+
+
+def _at_rest(machine: Machine, q: list[np.ndarray]) -> Poses:
+    still = np.zeros((len(q), len(machine.coordinates)))
+    return Poses(np.array(q), still, still)
+
+
+def machine_observability(machine: Machine, sensors: Sequence[str], poses: Poses, window: float) -> StateObservability:
+    """Observability of positions, velocities and accelerations, the last as constant over ``window``, s: around each
+    pose, or along a motion. Pressures see none of them."""
+    g, dt = len(machine.coordinates), poses.dt or STEP
+    length = max(2, int(round(window / dt)))
+    H, stddev = sensor_slopes(machine, poses)
+    if not poses.dt:
+        H = np.repeat(H, length, axis=0)
+    eye = np.eye(g)
+    F = np.block([[eye, dt * eye, dt ** 2 / 2 * eye], [0 * eye, eye, dt * eye], [0 * eye, 0 * eye, eye]])
+    prior = np.repeat([POSITION, VELOCITY, ACCELERATION], g)
+    owners = [channel.sensor.name for channel in machine.all_channels]
+    moves = {owner for owner, rows in zip(owners, np.moveaxis(H, 1, 0)) if rows.any()}
+
+    def windows(names: Sequence[str]) -> list[InformationWindow]:
+        rows = [i for i, owner in enumerate(owners) if owner in names]
+        return observability(np.tile(F, (len(H), 1, 1)), H[:, rows], stddev[rows], prior, length)
+
+    others = {name: least_information(windows([*sensors, name])) for name in sorted(moves - set(sensors))}
+    names = tuple(f'{kind}{name}' for kind in ('', 'velocity of ', 'acceleration of ') for name in machine.coordinates)
+    return StateObservability('motion', names, prior, windows(sensors),
+                              dict(sorted(others.items(), key=lambda item: -item[1])))
+
+
+def sensor_slopes(machine: Machine, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives (k, channels, 3g) of the channels by position, velocity and acceleration of the coordinates, along
+    the loops, and their standard deviations (channels,), SI."""
+    names, _ = state_names(machine)
+    X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
+    items, rows = measurements(machine, names, X), []
+    for item in items:
+        unit = ca.SX.zeros(1, len(names))
+        if item.index is not None:
+            unit[item.index] = item.gain
+        rows.append((item.H if item.index is None else unit)[:, :3 * g])
+    function = ca.Function('slopes', [machine.system.q, X, machine.parameters.symbol], [ca.densify(ca.vertcat(*rows))])
+    states = np.zeros((len(poses.q), len(names)))
+    states[:, g:2 * g], states[:, 2 * g:3 * g] = poses.zd, poses.zdd
+    found = [function(q, state, machine.parameters.mean).full() for q, state in zip(poses.q, states)]
+    return np.array(found), np.sqrt([item.variance for item in items])
+
+
+@dataclass(frozen=True)
+class MassAccuracy:
+    """Half-widths of 95 % intervals, kg, in the middle (median) of poses: of ``each`` equation alone, by its cylinders,
+    and of ``all`` together; infinite where the mass does not show."""
+
+    each: dict[str, float]
+    all: float
+
+
+def mass_accuracy(machine: Machine, poses: Poses | None = None) -> MassAccuracy:
+    """Of the sensors that the file has, at half of the largest mass; ``poses``: default, all coordinates over their
+    ranges. Raises DescriptionError without a payload."""
+    function, (low, high) = _terms(machine), machine.payload_data.limits
+    looked = in_motion(all_poses(machine)) if poses is None else poses
+    names, g = state_names(machine)[0], len(machine.coordinates)
+    pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
+    noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
+    spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
+    factor, found = machine.parameters.factor(), []
+    for q, zd in zip(looked.q, looked.zd):
+        X = np.zeros(len(names))
+        X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE
+        near = q[machine.system.dependent]
+        for _ in range(3):          # friction depends on the pressures
+            r, G, J, S = (item.full() for item in function(near, X, (low + high) / 2, machine.parameters.mean))
+            X[pressures] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
+        C = J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T
+        with np.errstate(divide='ignore'):
+            alone = np.sqrt(np.diag(C)) / np.abs(G[:, 0])
+            together = 1.0 / np.sqrt(G[:, 0] @ np.linalg.pinv(C, hermitian=True) @ G[:, 0])
+        found.append([*alone, together])
+    middle = NORMAL * np.median(found, axis=0)
+    owners = cylinders_of(machine)
+    return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
+                        float(middle[-1]))
+
+
+def check_counts(machine: Machine) -> None:
+    """Raise DescriptionError where loads of a machine cannot be counted: nothing weighs, or only cylinders that say too
+    little of the mass, and rest while others take or lift the load."""
+    check_weighs(machine)
+    missing = missing_words(machine)
+    if not missing:
+        return
+    low, high = machine.payload_data.limits
+    largest, found = LARGEST_SHARE * (high - low), mass_accuracy(machine).all
+    if not found <= largest:
+        raise DescriptionError(machine.description.file, 'sensors', f'pressures that weigh to +- {found:.0f} kg',
+                               f'{largest:.0f} kg or less to count loads ({LARGEST_SHARE:.0%} of payload.limits); '
+                               f'missing: {missing}')
+
+
+def _terms(machine: Machine) -> ca.Function:
+    """``(near, X, mass, parameters)`` -> what the equations lack (a, 1), its derivatives by the mass (a, 1), by the
+    parameters (a, k) and by the pressures (a, volumes), SI."""
+    names, _ = state_names(machine)
+    balance = force_balance(machine, names)
+    pressures = balance.X[[i for i, name in enumerate(names) if name.startswith('pressure/')]]
+    g, p = balance.g, machine.parameters.symbol
+    slopes = [ca.densify(ca.jacobian(g, by)) for by in (machine.payload, p, pressures)]
+    return ca.Function('mass_accuracy', [balance.near, balance.X, machine.payload, p], [g, *slopes], {'cse': True})
