@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-import yaml
 from machine_logs import LOAD, excavated, machine_of
-from machine_variants import REMOVED, changed
+from machine_variants import REMOVED, changed, tree_of
 
 from mbse_ros.calibration.balance import CalibrationBalance
 from mbse_ros.calibration.plan import plan
-from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
 from mbse_ros.filters.observability.machine import check_counts, mass_accuracy
 from mbse_ros.filters.observer_settings import ObserverSettings
@@ -33,8 +32,7 @@ MACHINES = 'patu655', 'zx200', 'zx200_can'
 
 def with_pressures(name: str, kept: tuple[str, ...], **more: object) -> Machine:
     """A machine of the package with these pressure sensors alone."""
-    sensors = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))['sensors']
-    dropped = {f'sensors/{sensor}': REMOVED for sensor, item in sensors.items()
+    dropped = {f'sensors/{sensor}': REMOVED for sensor, item in tree_of(name)['sensors'].items()
                if item['kind'] == 'pressure' and sensor not in kept}
     return changed(name, {**dropped, **{key.replace('__', '/'): value for key, value in more.items()}})
 
@@ -52,25 +50,27 @@ def both(*cylinders: str) -> tuple[str, ...]:
     return tuple(f'{name}_{side}' for name in cylinders for side in ('piston', 'rod'))
 
 
-@cache
-def passed(kept: tuple[str, ...], weighing: str = 'joint', valve: str = 'orifice') -> list[Output]:
-    """Boom and arm of zx200 with a load, seen by all positions and these pressures."""
-    kinds = {f'hydraulics__valves__{name}_valve__kind': valve for name in ('boom', 'arm', 'bucket')}
-    machine = with_pressures('zx200', kept, **kinds)
-    pipeline = Pipeline(machine, observer=ObserverSettings(weighing=weighing), segment=0.1)
-    inputs = set(machine.channels + machine.commands)
-    outputs = []
-    for frame in excavated('zx200'):
+def through(machine: Machine, frames: Sequence[SensorFrame], weighing: str = 'joint') -> list[Output]:
+    """What a machine makes of the samples that it has."""
+    pipeline, outputs = Pipeline(machine, observer=ObserverSettings(weighing=weighing), segment=0.1), []
+    inputs = {*machine.channels, *machine.commands}
+    for frame in frames:
         for name, value in {**frame.samples, **frame.commands}.items():
             outputs += pipeline.add(name, frame.stamp_ns, value) if name in inputs else ()
     return [*outputs, *pipeline.flush()]
+
+
+def with_valves(kept: tuple[str, ...], valve: str) -> Machine:
+    """zx200 with these pressures and this model of the valves."""
+    return with_pressures('zx200', kept, **{
+        f'hydraulics__valves__{name}_valve__kind': valve for name in ('boom', 'arm', 'bucket')})
 
 
 @pytest.mark.parametrize('name', MACHINES)
 def test_equations_weigh_whose_pressures_are_all_measured(name: str) -> None:
     """For any set of pressure sensors, drawn at random; the rest is named as missing."""
     rng, whole = np.random.default_rng(1), changed(name, {})
-    for kept in (rng.permutation(whole.measured_volumes)[:k] for k in (0, 1, 3, 4)):
+    for kept in (rng.permutation(whole.measured_volumes)[:k] for k in (1, 4)):
         machine = with_pressures(name, tuple(kept))
         expected = [i for i, needs in enumerate(machine.pressure_needs) if needs <= set(kept)]
         assert list(machine.weighing) == expected
@@ -86,21 +86,22 @@ def test_equations_weigh_whose_pressures_are_all_measured(name: str) -> None:
     ((*both('arm'), 'boom_piston', 'bucket_rod'), 'joint', 'orifice')])
 def test_the_equations_that_weigh_say_the_mass_and_how_well(kept: tuple[str, ...], weighing: str, valve: str) -> None:
     """With pressures of one cylinder and all positions, whatever is known of the valves."""
-    mass = passed(kept, weighing, valve)[-1].payload
+    mass = through(with_valves(kept, valve), excavated('zx200'), weighing)[-1].payload
     assert mass.lower <= LOAD <= mass.upper and mass.upper - mass.lower < 0.2 * 2500
 
 
 @pytest.mark.usefixtures('vm')
-@pytest.mark.parametrize('kept', [(), ('boom_piston',), ('boom_rod', 'arm_piston', 'bucket_piston')])
-@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+@pytest.mark.parametrize(('kept', 'valve'), [((), 'orifice'), (('boom_piston',), 'unknown'),
+                                             (('boom_rod', 'arm_piston', 'bucket_piston'), 'orifice')])
 def test_what_nothing_measures_is_not_reported_as_measured(kept: tuple[str, ...], valve: str) -> None:
     """No mass, for a reason that names the sensors to add; the motion all the same; pressures between vacuum and
     the pump's, with a deviation that holds the true ones."""
-    outputs = passed(kept, valve=valve)
+    frames = excavated('zx200')[:80]
+    outputs = through(with_valves(kept, valve), frames)
     assert {output.payload.status for output in outputs} == {PayloadStatus.NOT_OBSERVABLE}
     assert all(np.isnan([o.payload.mass, o.payload.lower, o.payload.upper]).all() for o in outputs)
     assert 'add sensors of' in outputs[-1].payload.reason
-    names, truth = outputs[-1].state.names, excavated('zx200')[-1]
+    names, truth = outputs[-1].state.names, frames[-1]
     places = [i for i, name in enumerate(names) if name.startswith('pressure/') and name[9:] not in kept]
     pressures, deviation = outputs[-1].state.mean[-1, places], np.sqrt(np.diag(outputs[-1].state.covariance)[places])
     true = truth.pressure[[i for i, volume in enumerate(both('boom', 'arm', 'bucket')) if volume not in kept]]
@@ -119,11 +120,7 @@ def test_a_machine_of_motion_alone(removed: tuple[str, ...], reason: str) -> Non
     if 'hydraulics' in removed:
         changes |= {f'cylinders__{name}__friction': REMOVED for name in ('boom', 'arm', 'bucket')}
     machine = with_pressures('zx200', kept, **changes)
-    pipeline, outputs = Pipeline(machine, segment=0.1), []
-    for frame in excavated('zx200')[:60]:
-        for name, value in {**frame.samples, **frame.commands}.items():
-            if name in (*machine.channels, *machine.commands):
-                outputs += pipeline.add(name, frame.stamp_ns, value)
+    outputs = through(machine, excavated('zx200')[:60])
     assert reason in outputs[-1].payload.reason and outputs[-1].payload.status is PayloadStatus.NOT_OBSERVABLE
     assert outputs[-1].state.status.name == 'OK'
 
@@ -150,15 +147,15 @@ def test_a_procedure_of_calibration_needs_all_pressures(kept: tuple[str, ...]) -
         plan(CalibrationBalance(with_pressures('zx200', kept)))
 
 
+@pytest.mark.usefixtures('vm')
 def test_an_equation_whose_pressure_falls_silent_weighs_no_more() -> None:
     """Before the arm moves; the pressure stays within its bounds, and the sensor is believed when it is back."""
-    machine, frames = with_pressures('zx200', both('arm')), excavated('zx200')
-    pipeline, outputs, start = Pipeline(machine), [], frames[0].stamp_ns
-    for frame in frames:
-        for name, value in {**frame.samples, **frame.commands}.items():
-            silent = name == 'pressure/arm_piston' and 0.2e9 < frame.stamp_ns - start < 2.0e9
-            if name in (*machine.channels, *machine.commands) and not silent:
-                outputs += pipeline.add(name, frame.stamp_ns, value)
+    frames = excavated('zx200')
+    start = frames[0].stamp_ns
+    heard = [replace(frame, samples={name: value for name, value in frame.samples.items()
+                                     if name != 'pressure/arm_piston' or not 0.2e9 < frame.stamp_ns - start < 2.0e9})
+             for frame in frames]
+    outputs = through(with_pressures('zx200', both('arm')), heard)
     t = np.array([output.state.stamp_ns - start for output in outputs]) * 1e-9
     learnt = np.array([output.state.weighing[:, 0].sum() for output in outputs])
     away, column = (t > 0.6) & (t < 2.0), outputs[0].state.names.index('pressure/arm_piston')
@@ -190,15 +187,11 @@ def test_what_moves_unweighed_may_change_the_load() -> None:
 
 
 @pytest.mark.usefixtures('vm')
-@pytest.mark.parametrize(('kept', 'weighing'), [('boom', 'joint'), ('arm', 'joint'), ('boom', 'apart')])
+@pytest.mark.parametrize(('kept', 'weighing'), [('arm', 'joint'), ('boom', 'apart')])
 def test_a_mass_is_not_held_through_motion_that_nothing_weighs(kept: str, weighing: str) -> None:
     """Boom and arm weigh an empty bucket; then this fills while it moves alone."""
-    machine, frames = with_pressures('zx200', both(kept)), filled()
-    pipeline = Pipeline(machine, observer=ObserverSettings(weighing=weighing), segment=0.1)
-    inputs, outputs = {*machine.channels, *machine.commands}, []
-    for frame in frames:
-        for name, value in {**frame.samples, **frame.commands}.items():
-            outputs += pipeline.add(name, frame.stamp_ns, value) if name in inputs else ()
+    frames = filled()
+    outputs = through(with_pressures('zx200', both(kept)), frames, weighing)
     times = np.array([output.state.stamp_ns - frames[0].stamp_ns for output in outputs]) * 1e-9
     before, after = (outputs[int(np.searchsorted(times, t))].payload for t in (1.7, 3.2))
     assert before.lower <= 0.0 <= before.upper and before.upper - before.lower < 2000.0

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated mechanism: also of one that no input drives, and of those that have to be held up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.model import load_model
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.nodes.graphs.linkage_graph import ENCODERS, chosen_sensors
-from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
+from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage, must_follow
 from mbse_ros.streams.linkage import LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 
@@ -59,6 +62,15 @@ def test_what_sines_of_force_would_throw_down_is_held_moved_and_estimated(name, 
     errors = np.array([(np.concatenate([z, zd]) - e.mean[:2 * g]) / np.sqrt(np.diag(e.covariance)[:2 * g])
                        for e, z, zd in late])
     assert np.abs(errors).max() < 5.0
+
+
+@pytest.mark.parametrize('name, follows', [('excavator_arm', True), ('five_bar', False)])
+def test_each_length_that_an_input_drives_has_ends(name, follows):
+    """Also if it is the first coordinate, and alone; an angle has none."""
+    whole = load_mechanism(name)
+    for force, item in whole.forces.items():
+        model = Model(replace(whole, forces={force: item}), backend='vm')
+        assert item.input and must_follow(model) is follows
 
 
 def test_a_mechanism_without_inputs_cannot_follow():

@@ -6,20 +6,27 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
 
+@cache
+def compiled(folder: Path, prefix: str, *flags: str) -> ctypes.CDLL:
+    """The sources of a folder as a library, once; an estimator's state is in the memory that it is given."""
+    library = folder.parent / f'{folder.name}.so'
+    sources = [str(folder / f'{prefix}.c'), str(folder / f'{prefix}_casadi.c')]
+    subprocess.run(['cc', '-std=c99', '-pedantic', '-Wall', '-Wextra', '-Werror', *flags, '-fPIC', '-shared', *sources,
+                    '-lm', '-o', str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
 class ExportedEstimator:
     """The estimator of a folder that ``export_estimator`` wrote; ``flags`` of its compiler."""
 
     def __init__(self, folder: Path, prefix: str, *flags: str) -> None:
-        library = folder.parent / f'{folder.name}.so'
-        sources = [str(folder / f'{prefix}.c'), str(folder / f'{prefix}_casadi.c')]
-        subprocess.run(['cc', '-std=c99', '-pedantic', '-Wall', '-Wextra', '-Werror', *(flags or ('-O0',)), '-fPIC',
-                        '-shared', *sources, '-lm', '-o', str(library)], check=True)
         header = (folder / f'{prefix}.h').read_text()
         macros = re.findall(rf'#define {prefix.upper()}_(\w+) (\d+)u?\b', header)
         self.macro = {name: int(value) for name, value in macros}
@@ -39,7 +46,7 @@ class ExportedEstimator:
                         ('state_stddev', real * states),
                         ('faults', ctypes.c_uint), ('state_faults', ctypes.c_uint)]
 
-        self._library, self._prefix = ctypes.CDLL(str(library)), prefix
+        self._library, self._prefix = compiled(folder, prefix, *(flags or ('-O0',))), prefix
         self._input, self._output = Input, Output
         self._memory = ctypes.create_string_buffer(1 << 21)
         self._call('init')

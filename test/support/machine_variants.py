@@ -3,21 +3,33 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import yaml
+from linkage_mutations import REMOVED, copy
 
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
 
-REMOVED = '(removed)'
+LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+
+def tree_of(name: str) -> dict[str, Any]:
+    """The file of a machine of the package, to be changed."""
+    return copy(_tree(name))
+
+
+@cache
+def _tree(name: str) -> dict[str, Any]:
+    return yaml.load(known_machines()[name].read_text(encoding='utf-8'), Loader=LOADER)
 
 
 def exact_sensors(name: str) -> dict[str, Any]:
     """Changes that state the errors of the machine's sensors, and its base's, to be none: nothing is assumed."""
-    tree = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))
     zero = {'pressure': {'offset': 0, 'gain': 1}, 'stroke': {'bias': 0}, 'encoder': {'bias': 0}}
-    changes = {f'sensors/{sensor}': {**zero[item['kind']], **item} for sensor, item in tree['sensors'].items()}
+    changes = {f'sensors/{sensor}': {**zero[item['kind']], **item} for sensor, item in tree_of(name)['sensors'].items()}
     return {**changes, 'base': {'roll': 0, 'pitch': 0}}
 
 
@@ -29,7 +41,7 @@ def variant(name: str, **changes: Any) -> Machine:
 
 def changed(name: str, changes: dict[str, Any]) -> Machine:
     """The same with '/' between the levels."""
-    tree = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))
+    tree = tree_of(name)
     for path, value in changes.items():
         *way, last = path.split('/')
         place = tree
@@ -39,7 +51,7 @@ def changed(name: str, changes: dict[str, Any]) -> Machine:
             del place[last]
         else:
             place[last] = value
-    return Machine(parse_mechanism(yaml.safe_dump(tree, sort_keys=False), f'{name}.yaml'))
+    return Machine(parse_mechanism(yaml.dump(tree, Dumper=DUMPER, sort_keys=False), f'{name}.yaml'))
 
 
 def laid_over(base, change):
