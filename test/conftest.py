@@ -19,11 +19,13 @@ import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
+from mbse_ros.compiled import have_compiler
 from mbse_ros.filters import observer_step
 from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
 from mbse_ros.filters.parts import step as steps
 from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.run_graph import dds_profile
+from mbse_ros.simulation.plant import Plant
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = 12         # that a process keeps
@@ -104,7 +106,9 @@ def shared(make: Callable[..., Any], key_of: Callable[..., object]) -> Callable[
 @pytest.fixture(scope='session', autouse=True)
 def models() -> Iterator[None]:
     """Machines of one file share their mechanism's model, and observers of machines of the same numbers their compiled
-    step; neither changes. Those of an excavator take 0.3 and 0.2 s, and hundreds of tests have one."""
+    step; neither changes. Those of an excavator take 0.3 and 0.2 s, and hundreds of tests have one. Simulated machines
+    run in C also where ``vm`` is asked for: an excavator's compiles for 1 s, and in the virtual machine 3 s of its
+    motion take 4 s."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, 'Model', shared(machine.Model, repr))
         step = shared(HydraulicFilter.step, lambda of, keep=(): (
@@ -115,6 +119,9 @@ def models() -> Iterator[None]:
             id(function), backend))
         patch.setattr(steps, 'Scan', lambda function, backend: (
             scans(function, backend)[1] if function.name() == 'mbse_observer' else scan(function, backend)))
+        plant = Plant.__init__
+        patch.setattr(Plant, '__init__', lambda of, machine, backend='auto': plant(
+            of, machine, 'c' if backend == 'auto' and have_compiler() else backend))
         yield
 
 

@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
-from core_support import feed, simulate
+from core_support import crane, feed, simulate
 
-from mbse_ros.machine import load_machine
 from mbse_ros.streams.pipeline import Pipeline
 
 PISTON, STROKE = 'pressure/lift_piston', 'position/lift'
@@ -31,9 +30,10 @@ def frames():
     return simulate(200.0, 2)[:500]
 
 
+@cache
 def usual(kind):
     """Outputs of a pipeline whose samples of one channel are spoilt for a while."""
-    pipeline = Pipeline(load_machine('patu655_lift', 'unknown'))
+    pipeline = Pipeline(crane('unknown'))
     if kind == 'rare':
         return feed(pipeline, frames()[::12])
     channel, change = SPOILT[kind]
