@@ -35,8 +35,10 @@ def run() -> Run:
 
 
 def track(mass, lower, upper, status=0, true=None) -> PayloadTrack:
-    columns = [np.array([value, value], dtype=float) for value in (mass, mass, mass, lower, upper, status)]
-    return PayloadTrack(np.array([0.0, 1.0]), *columns, STATUS_NAMES, true=true)
+    """Of three instants; the first two were other ones."""
+    columns = [np.array([value + 7.0, value + 5.0, value]) for value in (mass, mass, mass, lower, upper)]
+    statuses = np.array([(status + 1) % 3, (status + 2) % 3, status], dtype=float)
+    return PayloadTrack(np.array([0.0, 1.0, 2.0]), *columns, statuses, STATUS_NAMES, true=true)
 
 
 def panels_of(chart) -> dict:

@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
-from source_tree import ROOT, files, imports, modules
+from scipy.sparse.csgraph import connected_components
+from source_tree import ROOT, files, imports, modules, nodes
 
 # From the ground up; a room may import itself and the rooms before it.
 ROOMS = ['errors', 'settings', 'resources', 'workers', 'transition', 'description', 'report', 'compiled', 'mechanism',
@@ -51,7 +53,7 @@ def ros_imports(path: Path, text: str | None = None) -> list[str]:
 def noises(path: Path, text: str | None = None) -> list[str]:
     """Calls of print, of a logger or of sleep."""
     found = [name for name in imports(path, text) if name.split('.')[0] == 'logging' or name == 'time.sleep']
-    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+    for node in nodes(path, text):
         if isinstance(node, ast.Call):
             call = ast.unparse(node.func)
             found += [call] if call in ('print', 'time.sleep') else []
@@ -63,7 +65,7 @@ def decisions_by_words(path, text=None):
     def is_reason(node):
         return isinstance(node, ast.Attribute) and node.attr in ('reason', 'reasons', 'remark')
     found = []
-    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+    for node in nodes(path, text):
         if isinstance(node, ast.Compare) and any(map(is_reason, (node.left, *node.comparators))):
             found.append(ast.unparse(node))
         if isinstance(node, ast.Call) and (any(map(is_reason, node.args)) and ast.unparse(node.func).startswith('re.')
@@ -112,16 +114,11 @@ def test_tests_stand_by_room():
 
 def circles(graph: dict[str, set[str]]) -> set[tuple[str, ...]]:
     """Groups of modules each of which imports all others of its group, directly or through them."""
-    reached: dict[str, set[str]] = {}
-    for name in graph:
-        found, rest = set(), [name]
-        while rest:
-            new = graph[rest.pop()] - found
-            found |= new
-            rest += new
-        reached[name] = found
-    return {tuple(sorted(other for other in reached[name] if name in reached[other]))
-            for name in graph if name in reached[name]}
+    names = sorted(graph)
+    edges = np.array([[other in graph[name] for other in names] for name in names])
+    _, group = connected_components(edges, connection='strong')
+    members = [tuple(name for name, own in zip(names, group == k) if own) for k in set(group.tolist())]
+    return {item for item in members if len(item) > 1}
 
 
 def test_no_module_imports_one_that_imports_it():

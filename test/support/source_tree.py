@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from collections.abc import Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -21,21 +22,34 @@ def files() -> Iterator[Path]:
         yield from (path for path in (ROOT / folder).rglob('*') if path.is_file() and path.suffix != '.pyc')
 
 
+@cache
 def modules(folder: str = 'mbse_ros') -> list[Path]:
     """The Python modules below a folder."""
     return sorted((ROOT / folder).rglob('*.py'))
 
 
-def imports(path: Path, text: str | None = None) -> Iterator[str]:
+@lru_cache(maxsize=1)
+def nodes(path: Path, text: str | None = None) -> tuple[ast.AST, ...]:
+    """All of a module's syntax, or of another text in its place."""
+    return tuple(ast.walk(ast.parse(path.read_text() if text is None else text)))
+
+
+def imports(path: Path, text: str | None = None) -> tuple[str, ...]:
     """Dotted names of all a module imports, wherever in the file; relative imports are made absolute."""
-    package = ('', *path.relative_to(ROOT).with_suffix('').parts)
-    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+    return _imports(path, text)
+
+
+@cache
+def _imports(path: Path, text: str | None) -> tuple[str, ...]:
+    package, found = ('', *path.relative_to(ROOT).with_suffix('').parts), []
+    for node in nodes(path, text):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[1:len(package) - node.level] if node.level else ()
             base = '.'.join((*base, *([node.module] if node.module else [])))
-            yield from (f'{base}.{alias.name}' for alias in node.names)
+            found += [f'{base}.{alias.name}' for alias in node.names]
+    return tuple(found)
 
 
 def example(name: str) -> ModuleType:
