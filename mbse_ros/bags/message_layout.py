@@ -26,7 +26,7 @@ LITTLE_ENDIAN = b'\x00\x01'
 MOST = 64               # texts of a sequence
 BEHIND = 11             # bytes that a publisher of serialized messages on Fast DDS may leave there
 _BASE = 4               # bytes of the encapsulation, from behind which alignment counts
-_COUNT, _TIME, _DOUBLE = struct.Struct('<I'), struct.Struct('<iI'), struct.Struct('<d')
+_COUNT, _TIME = struct.Struct('<I'), struct.Struct('<iI')
 LONGEST = 1024          # values of a sequence
 # Fields and their kinds: what a reader looks at are places of numbers ('double', 'doubles'; 'double[3]': x, y, z),
 # 'same[9]' are numbers that are the same in all messages or not read in bulk.

@@ -68,8 +68,9 @@ class ScaleNode(ManagedNode[Machine]):
     def __init__(self) -> None:
         super().__init__()
         self._store: RecordStore | None = None
-        for name, action in (('zero', self._zero), ('load_done', self._load_done), ('undo', self._undo),
-                             ('new_truck', self._new_truck)):
+        for name, action in (('zero', lambda: self.stage.zero()), ('load_done', lambda: self.stage.load_done()),
+                             ('undo', lambda: self.stage.undo()),
+                             ('new_truck', lambda: self.stage.new_truck(self.tuning.truck, self.tuning.target))):
             self.create_service(Trigger, f'~/{name}', self._button(action))
         self.create_service(ScaleOrder, '~/order', self._ordered)
 
@@ -212,18 +213,6 @@ class ScaleNode(ManagedNode[Machine]):
         response.message = text_of(record_values(records[-1])) if records else (
             f'{self.stage.trouble}: it waits, and is done as soon as records can be written')
         return response
-
-    def _zero(self) -> list[Record]:
-        return self.stage.zero()
-
-    def _load_done(self) -> list[Record]:
-        return self.stage.load_done()
-
-    def _undo(self) -> list[Record]:
-        return self.stage.undo()
-
-    def _new_truck(self) -> list[Record]:
-        return self.stage.new_truck(self.tuning.truck, self.tuning.target)
 
     def _values(self, live: Live) -> dict[str, object]:
         """Numbers of the diagnostics."""

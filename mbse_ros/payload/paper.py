@@ -9,7 +9,6 @@ opened again, the same time passes before samples are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, isfinite, nan, sqrt
 
@@ -121,25 +120,6 @@ class InverseDynamics:
         if self._mixed is not None:     # what errors that depend on each other have in common counts once
             y[:, 2:-1] = y[:, 2:-1] @ self._mixed
         return MassSamples(y[:, :-1], y[:, -1], int(self._x[-1]))
-
-
-def newton_mass(g: Callable[[float], float], start: float, epsilon: float = 1e-2, iterations: int = 20,
-                tolerance: float = 1e-10) -> float:
-    """Mass, kg, that makes a scalar residual zero, by the paper's iteration with forward differences (Eqs. 56, 57).
-
-    Kept as the reference of the closed form; NaN when the residual does not depend on the mass.
-    """
-    mass = start
-    for _ in range(iterations):
-        value = g(mass)
-        slope = (g(mass + epsilon) - value) / epsilon
-        if slope == 0.0:
-            return float('nan')
-        step = value / slope
-        mass -= step
-        if abs(step) <= tolerance * max(1.0, abs(mass)):
-            break
-    return mass
 
 
 class PaperEstimator:

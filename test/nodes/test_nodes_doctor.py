@@ -5,10 +5,7 @@ import os
 import time
 
 import pytest
-import rclpy
 from nodes_support import Peer, joint_state, own_domain
-from rclpy.context import Context
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 
@@ -46,12 +43,9 @@ def peer():
 @pytest.fixture
 def listener(request):
     """Who listens to the default machine in the namespace that the graph shows."""
-    context = Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    listener = Listener(load_machine('patu655_lift'), EXPECTED, getattr(request, 'param', None), context)
+    listener = Listener(load_machine('patu655_lift'), EXPECTED, getattr(request, 'param', None))
     yield listener
     listener.close()
-    context.try_shutdown()
 
 
 def judged(listener):

@@ -5,9 +5,6 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-import rclpy
-from rclpy.context import Context
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from test_nodes_sources import MAP, _ros, drive, peer  # noqa: F401
 
@@ -23,19 +20,17 @@ from mbse_ros.sources.map import parse_sources
 def mapped(monkeypatch):
     """Who listens to a map, as the doctor does; a busy computer is not what is late here."""
     monkeypatch.setattr('mbse_ros.doctor.mapped.LATE', 60.0)
-    context, made = Context(), []
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    made = []
 
     def listen(text):
         machine = load_machine('patu655_lift', 'unknown')
         found = for_machine(parse_sources(text), machine)
-        made.append(MapListener(found, None, context))
+        made.append(MapListener(found, None))
         return made[-1], lambda: {check.name.removeprefix('channel '): check for check in map_checks(
             made[-1].result(1.0), found, machine)}
     yield listen
     for listener in made:
         listener.close()
-    context.try_shutdown()
 
 
 def heard(peer, listener, count=30):     # noqa: F811

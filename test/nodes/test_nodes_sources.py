@@ -12,16 +12,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-import rclpy
 from base_poses import KINDS, NOISE, pose_message
 from base_poses import MAP as BASE_MAP
 from base_poses import machine as base_machine
 from geometry_msgs.msg import PoseWithCovarianceStamped, Quaternion
 from nodes_in_process import make  # noqa: F401
 from nodes_support import Peer, joint_state, overrides, ros
-from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import FluidPressure, Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
 
@@ -231,9 +228,7 @@ def test_only_packages_of_messages_are_imported(name):
 
 def test_topics_of_the_running_graph(peer):
     """The survey of a bag and that of the graph are one: a map that was proposed here works there."""
-    context = Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    surveyor = Surveyor(context)
+    surveyor = Surveyor()
     peer.also = surveyor.step
     try:
         lift = [f'lift_{side}_bar' for side in ('head', 'rod')]
@@ -248,7 +243,6 @@ def test_topics_of_the_running_graph(peer):
     finally:
         peer.also = lambda: None
         surveyor.close()
-        context.try_shutdown()
     assert topics['/rig/strokes'].stamp == 'header' and topics['/rig/pressures'].stamp == 'arrival'
     assert '/rosout' not in topics
     proposal = propose(topics, load_machine('patu655_lift'))

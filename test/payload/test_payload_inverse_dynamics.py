@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from core_support import crane, two_cylinders
@@ -11,10 +13,29 @@ from payload_states import Carrier
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.payload.gates import GATES
 from mbse_ros.payload.mass import PayloadSettings
-from mbse_ros.payload.paper import InverseDynamics, newton_mass
+from mbse_ros.payload.paper import InverseDynamics
 
 OPEN = PayloadSettings(min_speed=0.0, max_acceleration_share=100.0, max_sample_share=1e3, stroke_margin=0.0)
 STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.1, 'pressure': 1e4, 'spool': 1e-3}
+
+
+def newton_mass(g: Callable[[float], float], start: float, epsilon: float = 1e-2, iterations: int = 20,
+                tolerance: float = 1e-10) -> float:
+    """Mass, kg, that makes a scalar residual zero, by the paper's iteration with forward differences (Eqs. 56, 57).
+
+    The reference of the closed form; NaN when the residual does not depend on the mass.
+    """
+    mass = start
+    for _ in range(iterations):
+        value = g(mass)
+        slope = (g(mass + epsilon) - value) / epsilon
+        if slope == 0.0:
+            return float('nan')
+        step = value / slope
+        mass -= step
+        if abs(step) <= tolerance * max(1.0, abs(mass)):
+            break
+    return mass
 
 
 def covariance(carrier: Carrier, seed: int = 0) -> np.ndarray:

@@ -30,14 +30,14 @@ def megabytes(count: int) -> str:
 class Reserve:
     """Room held for the end of a file in a folder; the system takes it back by itself where the process is killed."""
 
-    def __init__(self, folder: Path, size: int = RESERVE_BYTES) -> None:
+    def __init__(self, folder: Path) -> None:
         self._file = None
         with suppress(OSError):     # no room for it, or a file system without such files: then there is no reserve
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)
             if hasattr(os, 'posix_fallocate'):
-                os.posix_fallocate(self._file.fileno(), 0, size)
+                os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
             else:
-                self._file.write(bytes(size))
+                self._file.write(bytes(RESERVE_BYTES))
 
     def release(self) -> None:
         """Give the room free; a second call does nothing."""

@@ -80,16 +80,12 @@ class MechanismNode(ManagedNode[Model]):
             self._waiting.add(topic, self.input(kind, topic, callback, qos, raw=True), partial(self._read, samples))
         self.get_logger().info(f'{self.frame}: {", ".join(self.stage.channels)}')
 
-    def look(self) -> float | None:
+    def tick(self) -> float | None:
         """Look for topics of the map that are not there yet; seconds until the next time, None: only messages count."""
         wait = self._foreign.look() if self.active else None
         if wait is not None and time.monotonic() > self._patience and (missing := self._foreign.missing()):
             self.warnings('sources', missing)
         return wait
-
-    def tick(self) -> float | None:
-        """What is due; seconds until the next time."""
-        return self.look()
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait: one after the other, each would correct the states since

@@ -105,16 +105,13 @@ def persistent(publisher: Publisher, warning: Callable[[str], object], patience:
 
 
 class Participant(Node):       # type: ignore[misc]
-    """One more node, which says nothing of itself in the graph and is served by ``step``, for who only listens.
+    """One more node, in a context of its own, which says nothing of itself in the graph and is served by ``step``: for
+    who only listens."""
 
-    ``context``: of rclpy, initialised; None: one of its own.
-    """
-
-    def __init__(self, name: str, namespace: str | None = None, context: Context | None = None) -> None:
-        self._private = None if context else Context()
-        if self._private is not None:
-            rclpy.init(context=self._private, signal_handler_options=SignalHandlerOptions.NO)
-        super().__init__(name, context=context or self._private, namespace=namespace or '', enable_rosout=False,
+    def __init__(self, name: str, namespace: str = '') -> None:
+        context = Context()
+        rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+        super().__init__(name, context=context, namespace=namespace, enable_rosout=False,
                          start_parameter_services=False, use_global_arguments=False)
         self._turns = _Executor(context=self.context)
         self._turns.add_node(self)
@@ -134,8 +131,7 @@ class Participant(Node):       # type: ignore[misc]
         self._turns.remove_node(self)
         self._turns.shutdown()
         self.destroy_node()
-        if self._private is not None:
-            self._private.try_shutdown()
+        self.context.try_shutdown()
 
 
 class Stamped(Protocol):

@@ -10,7 +10,6 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from rclpy.context import Context
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
@@ -56,11 +55,10 @@ class Looker(Participant):
 class Listener(Looker):
     """Listens for ``machine`` in a namespace (None: the one that the graph shows); `result` is what came."""
 
-    def __init__(self, machine: Machine, expected: Expected, namespace: str | None, context: Context | None = None
-                 ) -> None:
+    def __init__(self, machine: Machine, expected: Expected, namespace: str | None) -> None:
         for kind in {*expected.sensors.values(), *expected.produced.values()}:
             message_class(kind)     # takes its time, in which the messages of the first topics would wait
-        super().__init__(f'mbse_doctor_{os.getpid()}', context=context)
+        super().__init__(f'mbse_doctor_{os.getpid()}')
         self._expected, self._topics = expected, TopicMap(namespace=namespace)
         self._readers = topic_readers(machine.channels, machine.commands, TopicMap(), self._refuse)
         self._own = {*machine.model.names, *machine.valves}
@@ -160,8 +158,8 @@ def listen(machine: Machine, expected: Expected, namespace: str | None, seconds:
 class Surveyor(Looker):
     """One more reader of every topic."""
 
-    def __init__(self, context: Context | None = None) -> None:
-        super().__init__(f'mbse_topics_{os.getpid()}', context=context)
+    def __init__(self) -> None:
+        super().__init__(f'mbse_topics_{os.getpid()}')
         self.survey, self._known = Survey(class_fields), set[str]()
 
     def _look(self) -> None:
@@ -193,8 +191,8 @@ def survey_graph(seconds: float) -> Survey:
 class MapListener(Participant):
     """One more reader of the topics of a map; `result` is what came."""
 
-    def __init__(self, sources: SourceMap, namespace: str | None, context: Context | None = None) -> None:
-        super().__init__(f'mbse_doctor_map_{os.getpid()}', namespace, context)
+    def __init__(self, sources: SourceMap, namespace: str | None) -> None:
+        super().__init__(f'mbse_doctor_map_{os.getpid()}', namespace or '')
         self._fed = {channel: Fed() for channel in sources.channels}
         self._reasons: dict[str, str] = {}
         self._waiting: Waiting[Sample] = Waiting()

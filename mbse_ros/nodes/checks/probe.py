@@ -50,8 +50,8 @@ def messages() -> dict[str, str]:
     return found
 
 
-def loopback(limit: float = LIMIT) -> float | None:
-    """Seconds until one message came from one participant of this process to another; None: not within the limit, s.
+def loopback() -> float | None:
+    """Seconds until one message came from one participant of this process to another; None: not within ``LIMIT``, s.
 
     Two participants: inside one the middleware would hand it over without the network.
     """
@@ -61,7 +61,7 @@ def loopback(limit: float = LIMIT) -> float | None:
         publisher = sender.create_publisher(String, f'{name}/loopback', OUTPUT)
         reader.create_subscription(String, f'{name}/loopback', lambda message: heard.append(message.data), OUTPUT)
         sent = False
-        while name not in heard and time.monotonic() - start < limit:
+        while name not in heard and time.monotonic() - start < LIMIT:
             if not sent and publisher.get_subscription_count():
                 publisher.publish(String(data=name))
                 sent = True

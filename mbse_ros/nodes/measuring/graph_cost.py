@@ -153,12 +153,12 @@ class _Measurement:
 
     def result(self, rate: int, sets: int) -> GraphCost:
         """What came of so many sets; raises MbseError."""
-        self._until(lambda: 'begin_ns' in self._published, START, 'the graph to be ready')
+        self._until(lambda: 'begin_ns' in self._published, 'the graph to be ready')
         begin, period, first = self._published['begin_ns'], SECOND // rate, round(rate * WARM_UP)
         due = [begin + number * period for number in range(first, sets)]
         before = self._used_at(due[0])
         after = self._used_at(due[-1] + period)
-        self._until(lambda: 'due' in self._published, START, 'the publisher')
+        self._until(lambda: 'due' in self._published, 'the publisher')
         found, newest, quiet = self._arrivals.found, 0, time.monotonic()
         while due[-1] not in found and time.monotonic() < quiet + QUIET:
             self._step()
@@ -179,12 +179,12 @@ class _Measurement:
         pids = {name: self._running.children[name].pid for name in self._names}
         return {'': time.monotonic(), **{name: cpu_seconds(pid) or 0.0 for name, pid in pids.items()}}
 
-    def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
-        end = time.monotonic() + limit
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + START
         while not condition():
             self._step()
             if time.monotonic() > end:
-                raise MbseError(self._explained(f'waited {limit:g} s for {what} in vain'))
+                raise MbseError(self._explained(f'waited {START:g} s for {what} in vain'))
 
     def _step(self) -> None:
         self._arrivals.step()
