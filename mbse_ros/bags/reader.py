@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BagError, SampleError, StampError
-from ..monitor.ages import Ages
+from ..monitor.clocks import Ages
 from .bag import Bag, RawMessage, decode, open_bag
 from .bulk_samples import BagSamples, Bulk, Placed, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers

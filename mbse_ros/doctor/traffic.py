@@ -11,7 +11,7 @@ from statistics import median
 from ..bags.channels import IMU_FIELDS, parse_channel
 from ..bags.topics import TopicMap
 from ..errors import shown
-from ..monitor.ages import Age, apart_ages, offsets
+from ..monitor.clocks import Age, apart_ages, offsets
 from ..streams.interpolation import InterpolationSettings
 from .checks import FAILS, OK, WARNING, Check
 

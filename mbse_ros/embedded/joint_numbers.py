@@ -16,7 +16,7 @@ from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.hydraulic_state import direct, state_names
 from ..filters.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
-from ..monitor import clocks, exchanged, trust
+from ..monitor import clocks, exchanged
 from ..monitor import mass as monitor_mass
 from ..monitor.faults import KINDS
 from ..payload import common_errors, filter, joint, steps
@@ -32,7 +32,7 @@ EPSILON = 1e-15           # a share that is lost by rounding
 def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
     """Those of times, of which sums are compared, and of the errors that masses have in common: in double precision
     always."""
-    change, m, c = monitor_mass, trust, common_errors
+    m, c = monitor_mass, common_errors
     low, high = of.machine.payload_data.limits
     span = high - low
     return {
@@ -49,12 +49,12 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'RARE_REMEMBERED': between_samples.REMEMBERED, 'PAUSES': weighing.PAUSES, 'FORGOTTEN': FORGOTTEN,
         'LONGEST_PAUSE': clocks.PAUSE_NS * 1e-9, 'REMEMBERED': joint.REMEMBERED, 'FADES': common_errors.FADES,
         'MEMORY': common_errors.MEMORY, 'TICK_ROUND': common_errors.TICK, 'DELAY': common_errors.DELAY,
-        'LOOK_BACK': change.LOOK_BACK, 'FORGOTTEN_MUCH': change.CHANGED, 'FORGOTTEN_ALL': change.ANOTHER,
-        'SETTLES': change.SETTLES, 'PATIENT': change.PATIENT, 'WEIGHED_FIRST': _first(of),
+        'LOOK_BACK': m.LOOK_BACK, 'FORGOTTEN_MUCH': m.CHANGED, 'FORGOTTEN_ALL': m.ANOTHER,
+        'SETTLES': m.SETTLES, 'PATIENT': m.PATIENT, 'WEIGHED_FIRST': _first(of),
         'AFTER_CONTACT': m.AFTER_CONTACT, 'LEAK': m.LEAK, 'LASTING': m.LASTING, 'ALARM_FADES': m.FADES,
         'ONE_CHANGE': m.ONE_CHANGE, 'WANDERING': m.WANDERING, 'ALARMS': m.ALARMS, 'AT_START': m.AT_START,
         'RECOVERED': m.RECOVERED, 'PROBATION': m.PROBATION, 'TRUST_FIRST': m.FIRST, 'TRUST_LONGEST': m.LONGEST,
-        'EVERY': m.EVERY, 'DRIFT_SETTLES': m.SETTLES, 'WINDOW_S': exchanged.WINDOW, 'FREE': exchanged.FREE,
+        'EVERY': m.EVERY, 'DRIFT_SETTLES': m.STARTS, 'WINDOW_S': exchanged.WINDOW, 'FREE': exchanged.FREE,
         'LONGEST_CONTACT': exchanged.LONGEST}
 
 
@@ -78,7 +78,7 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
         'LEAST_INFORMATION': (joint.UNKNOWN * span) ** -2,
         'LOST': change.LOST, 'AGREES': change.AGREES, 'CALM': change.CALM, 'LEAST_NOISE': change.LEAST * span,
         'KNOWN_MASS': change.KNOWN, 'ROUGHLY': change.ROUGHLY, 'UNSURE_MASS': change.UNSURE,
-        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': trust.WANDERS, 'FAR': trust.FAR}
+        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': change.WANDERS, 'FAR': change.FAR}
     return found
 
 
@@ -99,7 +99,7 @@ def counts(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, int]:
         'LONGEST': max(1, round(common_errors.DELAY / of.step)), 'LEARNING': common_errors.LEARNING,
         'EARLIER': common_errors.EARLIER, 'LEARNT': steps.LEARNT, 'SHORTEST': steps.SHORTEST, 'AGAIN': steps.AGAIN,
         'PARTS': steps.PARTS, 'BLOCKS': steps.WINDOWS[-1], 'WINDOW_COUNT': len(steps.WINDOWS),
-        'SUDDEN_COUNT': len(sudden(of)), **sizes(of), 'FEWEST': trust.FEWEST,
+        'SUDDEN_COUNT': len(sudden(of)), **sizes(of), 'FEWEST': monitor_mass.FEWEST,
         'WAYS': len(pressure_pairs(machine)), 'NE': len(observer.names) - observer.model.unknowns,
         'SEEN': len(seen(of)),
         'CONTRADICTIONS': exchanged.CONTRADICTIONS, 'TWICE': exchanged.TWICE, 'GATE_COUNT': GATE_NUMBERS}
@@ -109,7 +109,7 @@ def sizes(of: EstimatorSetup) -> dict[str, int]:
     """Lengths of arrays: blocks that wait, all of them, masses of half a second, masses that are compared."""
     due = common_errors.EARLIER + 4
     return {'DUE': due, 'POOL': steps.WINDOWS[-1] + due + 1, 'LOG': of.ticks(monitor_mass.LOOK_BACK, True) + 3,
-            'DRIFT': round(trust.OVER / trust.EVERY) + 1}
+            'DRIFT': round(monitor_mass.OVER / monitor_mass.EVERY) + 1}
 
 
 def sudden(of: EstimatorSetup) -> list[int]:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C of what judges states and masses: as ``streams/mass_monitor.py`` with ``monitor/mass.py`` and
-``monitor/trust.py``."""
+"""C of what judges states and masses: as ``streams/mass_monitor.py`` with ``monitor/mass.py``."""
 
 from __future__ import annotations
 

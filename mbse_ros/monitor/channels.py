@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isinf, isnan, nan, sqrt
+from math import inf, nan, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -193,7 +193,7 @@ class ChannelMonitor:
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
                 self.predicted[i] = variance[i]
                 self.innovations.take(t, i, square, refused, longest)
-                self.units[i].take(value, value - innovation[i], variance[i], refused)
+                self.units[i].take(t, value, value - innovation[i], variance[i], refused, longest)
                 self.jumps.take(i, self.series[i], square, refused, stddev[i])      # type: ignore[union-attr]
 
     def _is_noisy(self, i: int, stddev: float) -> bool:
@@ -270,33 +270,44 @@ class ChannelMonitor:
 
 
 class DroppedSamples:
-    """Of a stage with ``channels`` and ``inputs``; ``dropped``: how many by reason."""
+    """Of a stage with ``channels`` and ``inputs``, whose samples are below ``largest``; ``dropped``: how many by
+    reason."""
 
-    def __init__(self, channels: Sequence[str], inputs: Sequence[str]) -> None:
-        self._channels, self._inputs = tuple(channels), tuple(inputs)
-        self._known, self._held = frozenset((*channels, *inputs)), frozenset(inputs)
+    def __init__(self, channels: Sequence[str], inputs: Sequence[str], largest: float = inf) -> None:
+        self._names, self._held, self._largest = (*channels, *inputs), frozenset(inputs), largest
+        self._known = frozenset(self._names)
         self.dropped: Counter[str] = Counter()
         self._errors: list[SampleError] = []
 
+    def check(self, name: str, stamp_ns: int, value: float) -> None:
+        """Raises SampleError for one that is not of this stage, or not finite; NaN, a missing one, is of a channel."""
+        if name not in self._known:
+            raise self.refusal('unknown channel', name, stamp_ns, value, f'one of {", ".join(self._names)}')
+        if not abs(value) < self._largest and (name in self._held or value == value):
+            expected = 'a finite number' if name in self._held else 'a finite number, or NaN where missing'
+            raise self.refusal('not finite', name, stamp_ns, value, expected)
+
+    def refusal(self, reason: str, name: str, stamp_ns: int, value: float, expected: str) -> SampleError:
+        """The error for one more."""
+        self.dropped[reason] += 1
+        return SampleError(name, stamp_ns, value, expected)
+
     def valid(self, stamp_ns: int, samples: Mapping[str, float]) -> dict[str, float]:
-        """The samples that are of this stage and finite; NaN, a missing one, of a channel alone."""
-        return {name: float(value) for name, value in samples.items() if self._valid(stamp_ns, name, float(value))}
+        """The samples that ``check`` lets pass; it keeps the errors of the others."""
+        found = {}
+        for name, value in samples.items():
+            try:
+                self.check(name, stamp_ns, float(value))
+                found[name] = float(value)
+            except SampleError as error:
+                self._errors.append(error)
+        return found
 
     def add(self, reason: str, name: str, stamp_ns: int, value: float, expected: str) -> None:
-        """One more."""
-        self.dropped[reason] += 1
-        self._errors.append(SampleError(name, stamp_ns, value, expected))
+        """Keep the error for one more."""
+        self._errors.append(self.refusal(reason, name, stamp_ns, value, expected))
 
     def drain(self) -> list[SampleError]:
         """Those since the last call."""
         errors, self._errors = self._errors, []
         return errors
-
-    def _valid(self, stamp_ns: int, name: str, value: float) -> bool:
-        if name not in self._known:
-            self.add('unknown channel', name, stamp_ns, value, 'one of ' + ', '.join(self._channels + self._inputs))
-        elif isinf(value) or isnan(value) and name in self._held:
-            self.add('not finite', name, stamp_ns, value, 'a finite number')
-        else:
-            return True
-        return False

@@ -120,9 +120,9 @@ KINDS = {
         'a pressure near zero whose noise is far too small: in another unit, or without supply',
         f'{_REFUSED}; a mechanism does not start again by them',
         '{monitor.units.SAMPLES} samples up to {monitor.units.LARGEST} Pa whose noise, by second differences, is '
-        'below {monitor.units.FAINT} of the stated one; of a mechanism: {monitor.units.ENOUGH} samples, rejected one '
-        'after the other, that are, or change by, the factor of a unit (degrees, mm, g) times what is predicted, to '
-        '{monitor.units.LIKE} of it', (_STATE, _LINKAGE), True),
+        'below {monitor.units.FAINT} of the stated one; of a mechanism: samples, rejected one after the other for '
+        '{monitor.units.EARLY} times `lost_after`, that are, or change by, the factor of a unit (degrees, mm, g) times '
+        'what is predicted, to {monitor.units.LIKE} of it', (_STATE, _LINKAGE), True),
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',
@@ -215,9 +215,9 @@ KINDS = {
     Fault.NOT_TRUSTED: Kind(
         'not trusted yet', 'the masses looked well for too short a time after alarms',
         f'{_WRONG} until they agree for a while of motion',
-        'less than {monitor.trust.FIRST} s of motion, each time twice as long up to {monitor.trust.LONGEST} s, after '
-        'an implausible mass, {monitor.trust.LASTING} s of masses that change to and fro, or more than '
-        '{monitor.trust.ALARMS} alarms', (_MASS,)),
+        'less than {monitor.mass.FIRST} s of motion, each time twice as long up to {monitor.mass.LONGEST} s, after '
+        'an implausible mass, {monitor.mass.LASTING} s of masses that change to and fro, or more than '
+        '{monitor.mass.ALARMS} alarms', (_MASS,)),
     Fault.SINGULAR: Kind(
         'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
         'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),

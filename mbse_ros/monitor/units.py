@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from math import degrees, pi, sqrt
+from math import degrees, isnan, nan, pi, sqrt
 from statistics import median
 
 from ..machine import Machine
@@ -69,7 +69,9 @@ def _faint(values: list[float], noise: float) -> bool:
 FACTORS = {'rad': {'degrees': degrees(1.0)}, 'rad/s': {'degrees': degrees(1.0), 'turns a minute': 30.0 / pi},
            'm': {'millimetres': 1e3, 'centimetres': 1e2}, 'm/s': {'millimetres': 1e3, 'kilometres an hour': 3.6},
            'm/s^2': {'g': 1.0 / 9.80665}}
-ENOUGH = 10             # samples refused in a row, from which a factor is looked for; used in a row, until it is over
+EARLY = 0.25            # of lost_after, for which samples are refused in a row, or used in a row until it is over:
+                        # coordinates start again by them after twice that
+FEWEST = 3              # samples at least
 LIKE = 0.1              # of a factor, by which what is found may differ from it
 TIED = 0.95             # of the square of the changes, which the prediction explains
 
@@ -84,29 +86,32 @@ class UnitRatio:
 
     def reset(self) -> None:
         """As before the first sample."""
-        self.found, self._used = '', 0
+        self.found, self._used = '', nan        # since when samples are used, s
         self.begin()
 
     def begin(self) -> None:
         """What is predicted starts again."""
-        self._count, self._level = 0, 0
+        self._count = 0
+        self._since = self._level = nan         # since when samples are refused, and have the factor, s
         self._first = self._moved = self._before = 0.0
         self._sums = [0.0] * 5
 
-    def take(self, value: float, predicted: float, variance: float, refused: bool) -> None:
-        """A sample, what was predicted, the variance of their difference, and whether the gate refused it."""
+    def take(self, t: float, value: float, predicted: float, variance: float, refused: bool, lost_after: float) -> None:
+        """A sample at a time, s, what was predicted, the variance of their difference, and whether the gate refused
+        it."""
+        enough = EARLY * lost_after
         if not refused:
-            self._used += 1
+            self._used = t if isnan(self._used) else self._used
             if self._count:
                 self.begin()
-            if self._used >= ENOUGH:
+            if t - self._used >= enough:
                 self.found = ''
             return
-        self._used = 0
+        self._used = nan
         if not self._factors:
             return
         if not self._count:
-            self._first, self._before = value, predicted
+            self._since, self._first, self._before = t, value, predicted
         step = predicted - self._before
         self._moved += (step + pi) % (2.0 * pi) - pi if self._angular else step
         self._before = predicted
@@ -114,9 +119,10 @@ class UnitRatio:
         self._sums = [sums[0] + o, sums[1] + h, sums[2] + o * o, sums[3] + h * h, sums[4] + o * h]
         self._count += 1
         sure = variance < (LIKE * predicted) ** 2       # a ratio to what is hardly known says nothing
-        self._level = self._level + 1 if sure and _named(value / predicted, self._factors) else 0
-        if self._count >= ENOUGH and not self.found:
-            self.found = _named(value / predicted, self._factors) if self._level >= ENOUGH else self._by_changes()
+        unit = _named(value / predicted, self._factors) if sure else ''
+        self._level = nan if not unit else t if isnan(self._level) else self._level
+        if t - self._since >= enough and self._count >= FEWEST and not self.found:
+            self.found = unit if t - self._level >= enough else self._by_changes()
 
     def _by_changes(self) -> str:
         """By the slope of the samples over the predictions, where these explain them."""

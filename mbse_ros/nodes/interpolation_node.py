@@ -19,8 +19,7 @@ from ..bags.message_layout import TYPES, Forms, read
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
-from ..monitor.ages import Ages
-from ..monitor.clocks import Gaps
+from ..monitor.clocks import Ages, Gaps
 from ..monitor.rates import too_slow
 from ..sources.fields import ARRIVAL
 from ..sources.machine import left_over

@@ -21,7 +21,7 @@ from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
-from ..monitor.ages import Ages
+from ..monitor.clocks import Ages
 from ..payload.mass import PayloadSettings
 from ..scale.scale_file import ScaleSettings
 from ..scale.stage import ScaleStage

@@ -42,7 +42,6 @@ sample included.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import index as integer
@@ -50,6 +49,7 @@ from operator import index as integer
 import numpy as np
 
 from ..errors import SampleError
+from ..monitor.channels import DroppedSamples
 from ..monitor.clocks import LIMIT, Clocks
 from ..settings import Settings, setting
 from .channel_buffer import SHORT, ChannelBuffer, Reorder
@@ -87,7 +87,7 @@ class Interpolator:
     def __init__(self, channels: Sequence[str], commands: Sequence[str] = (),
                  settings: InterpolationSettings = InterpolationSettings()) -> None:
         self.channels, self.commands = tuple(channels), tuple(commands)
-        self._dropped: Counter[str] = Counter()
+        self._dropped = DroppedSamples(channels, commands, LARGEST)
         self._grid = SegmentGrid(self.channels, self.commands)
         self._inputs = self._grid.inputs()
         self._reorder = Reorder()
@@ -113,7 +113,7 @@ class Interpolator:
     @property
     def dropped(self) -> dict[str, int]:
         """Samples that were not used, by reason, since the interpolator was made."""
-        return dict(+(self._dropped + self._grid.dropped))
+        return dict(+(self._dropped.dropped + self._grid.dropped))
 
     @property
     def late(self) -> dict[str, int]:
@@ -140,12 +140,9 @@ class Interpolator:
         Raises SampleError (unknown channel, value infinite or beyond ``LARGEST``, command not finite, stamp repeated or
         backward): the sample is dropped and counted, the stream goes on.
         """
-        stamp, buffer = integer(stamp_ns), self._inputs.get(channel)
-        if buffer is None:
-            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
-        if not abs(value) < LARGEST and (buffer.held or value == value):
-            expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
-            raise self._refusal('not finite', channel, stamp, value, expected)
+        stamp = integer(stamp_ns)
+        self._dropped.check(channel, stamp, value)
+        buffer = self._inputs[channel]
         buffer.share = share
         self.clocks.take(channel, stamp)
         if not self._reorder.delay:
@@ -254,11 +251,6 @@ class Interpolator:
                 return ()
         return self._grid.release(buffer)
 
-    def _refusal(self, reason: str, channel: str, stamp: int, value: float, expected: str) -> SampleError:
-        """The error for a sample that is dropped, counted."""
-        self._dropped[reason] += 1
-        return SampleError(channel, stamp, value, expected)
-
     def _give_up_silent(self, sender: ChannelBuffer) -> None:
         """Samples of ``sender`` have waited for long: give up the inputs that were silent meanwhile.
 
@@ -284,7 +276,7 @@ class Interpolator:
             return
         buffer.suspect = (stamp, float(value)) if far else None
         reason = 'repeated' if stamp == buffer.newest else 'backward'
-        raise self._refusal(reason, buffer.name, stamp, value, f'a stamp after {buffer.newest} ns')
+        raise self._dropped.refusal(reason, buffer.name, stamp, value, f'a stamp after {buffer.newest} ns')
 
     def _rewind(self) -> None:
         """The clock went back: start again from the samples that showed it."""
@@ -293,6 +285,6 @@ class Interpolator:
             first = buffer.suspect
             buffer.forget()
             if first:
-                self._dropped['backward'] -= 1
+                self._dropped.dropped['backward'] -= 1
                 self._grid.set_lost(buffer, False)
                 buffer.append(*first)

@@ -11,9 +11,8 @@ from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
 from ..monitor.exchanged import Exchanged
 from ..monitor.faults import DOUBTS, NONE, Fault, reason_of
-from ..monitor.mass import FIRST_WEIGHED, LoadChange, Verdict, vague, verdict_of
+from ..monitor.mass import FIRST_WEIGHED, WANDERED, Alarm, Drift, LoadChange, OneWay, Trust, Verdict, vague, verdict_of
 from ..monitor.rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
-from ..monitor.trust import WANDERED, Alarm, Drift, OneWay, Trust
 from ..payload.mass import Mass
 from .machine_monitor import OR_SENSOR
 from .records import JUDGED, ObserverStatus, PayloadStatus, StateEstimate

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from mbse_ros.monitor.ages import Ages
+from mbse_ros.monitor.clocks import Ages
 
 MS, PERIOD = 1_000_000, 10_000_000
 NAMES = 'a', 'b', 'c'

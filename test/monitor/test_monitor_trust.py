@@ -10,8 +10,18 @@ from core_support import crane, feed, plant
 
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.monitor.faults import Fault
-from mbse_ros.monitor.mass import plain_difference
-from mbse_ros.monitor.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Alarm, Drift, OneWay, Trust
+from mbse_ros.monitor.mass import (
+    AFTER_CONTACT,
+    FIRST,
+    LASTING,
+    LONGEST,
+    PROBATION,
+    Alarm,
+    Drift,
+    OneWay,
+    Trust,
+    plain_difference,
+)
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Pipeline

@@ -81,15 +81,16 @@ def test_noise_is_measured_by_second_differences(machine, amplitude, is_found):
 
 RNG = np.random.default_rng(5)
 SLOW = 0.02 * np.arange(60.0)       # rad: a prediction that moves
+DT, LOST_AFTER = 0.014, 0.5         # s: a quarter of lost_after is 9 intervals of samples, not 8
 
 
-def named(values, predicted, unit='rad', variance=1e-4, angular=False, used=0):
+def named(values, predicted, unit='rad', variance=1e-4, angular=False, used=0, dt=DT):
     """What the samples of a sensor are in that the gate refuses, after ``used`` more that it does not."""
     watch = UnitRatio(unit, angular)
-    for value, at in zip(values, predicted):
-        watch.take(float(value), float(at), variance, True)
-    for _ in range(used):
-        watch.take(0.0, 0.0, variance, False)
+    for k, (value, at) in enumerate(zip(values, predicted)):
+        watch.take(k * dt, float(value), float(at), variance, True, LOST_AFTER)
+    for k in range(used):
+        watch.take((len(values) + k) * dt, 0.0, 0.0, variance, False, LOST_AFTER)
     return watch.found
 
 
@@ -97,8 +98,11 @@ def named(values, predicted, unit='rad', variance=1e-4, angular=False, used=0):
     ('rad', 180 / np.pi, 'degrees'), ('rad/s', 30 / np.pi, 'turns a minute'), ('m', 1e3, 'millimetres'),
     ('m/s', 3.6, 'kilometres an hour'), ('m/s^2', 1 / 9.80665, 'g'), ('N', 180 / np.pi, '')])
 def test_a_unit_by_what_is_predicted(unit, factor, name):
-    """By ten samples at rest, and in motion where the prediction has another zero."""
+    """By samples at rest, and in motion where the prediction has another zero; as long at any rate, but by three."""
     assert named([factor * 1.2] * 10, [1.2] * 10, unit) == name and named([factor * 1.2] * 9, [1.2] * 9, unit) == ''
+    for dt, count in ((0.002, 64), (0.05, 4), (0.1, 3)):
+        assert named([factor * 1.2] * count, [1.2] * count, unit, dt=dt) == name
+        assert named([factor * 1.2] * (count - 1), [1.2] * (count - 1), unit, dt=dt) == ''
     assert named(factor * (SLOW + 3.0) + factor * 0.01 * RNG.standard_normal(60), SLOW, unit, 1e9) == name
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
-from ...monitor.ages import Ages
+from ...monitor.clocks import Ages
 from ...monitor.rates import too_slow
 from ...streams.pipeline import Pipeline
 from ..log_samples import LogSamples

@@ -22,7 +22,7 @@ from ...errors import MbseError
 from ...filters.linkage_settings import LinkageSettings
 from ...filters.parts.problem import Problem, problem
 from ...machine.channels import Channel, sensor_channels
-from ...monitor.ages import Ages
+from ...monitor.clocks import Ages
 from ...monitor.mechanism import PLACES, RATES
 from ...monitor.steps import SIDE
 from ...streams.start import moved_to

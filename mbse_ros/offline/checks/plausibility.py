@@ -15,7 +15,7 @@ import numpy as np
 
 from ...description.coordinate_units import unit_and_scale
 from ...machine import Machine
-from ...monitor.ages import Ages
+from ...monitor.clocks import Ages
 from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...filters.between_samples import RARE, line_errors
 from ...machine import Machine
-from ...monitor.ages import Age, offsets
+from ...monitor.clocks import Age, offsets
 from ...monitor.rates import needed_rate
 from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
