@@ -70,5 +70,5 @@ def test_rank_drops_at_a_singular_position(way: str) -> None:
 
 
 def test_unknown_way() -> None:
-    with pytest.raises(ValueError, match='complement, inverse, orthonormalization'):
+    with pytest.raises(ValueError, match='complement, inverse, one_inverse, orthonormalization'):
         enforce(random_terms(1), [range(6)], 'guess')
