@@ -13,6 +13,7 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
+from ..presets import preset_words
 from .load import Loadable, loaded_sources, recorded
 from .samples import Columns, Samples, as_samples
 
@@ -27,16 +28,18 @@ Tuning = Mapping[str, object] | Sequence[str]      # a text is one word
 
 def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None,
              estimator: str | None = None, sensors: Sequence[str] | None = None, step: float | None = None,
-             valve: str | None = None, output: str | Path | None = None, tuning: Tuning | None = None,
-             every: float = 0.0, sources: str | Path | None = None, namespace: str | None = None,
-             backend: str = 'auto', full: bool = True) -> MachineEstimate | MotionEstimate:
+             valve: str | None = None, output: str | Path | None = None, preset: str | Path | None = None,
+             tuning: Tuning | None = None, every: float = 0.0, sources: str | Path | None = None,
+             namespace: str | None = None, backend: str = 'auto', full: bool = True
+             ) -> MachineEstimate | MotionEstimate:
     """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
 
     ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
     their own. ``machine``: name, path, or what ``load`` gave, default the one that the bag names; with cylinders the
     result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
     by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
-    ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``. ``namespace`` of the topics, where a
+    ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``; before it the settings of a
+    ``preset``, 'paper' or a file of ROS parameters, see ``presets``. ``namespace`` of the topics, where a
     bag has several; ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name;
     ``output``: a new bag for the estimates.
 
@@ -55,7 +58,7 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     True
     """
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
-    found = words(tuning or {})
+    found = [*(preset_words(preset) if preset is not None else ()), *words(tuning or {})]
     if step is not None:
         check_positive(step=step)
     if isinstance(item, Machine):

@@ -49,6 +49,9 @@ def estimate(
         report: Annotated[Path | None, typer.Option(
             help='Folder for the report: index.html and PNGs, of a mechanism table and plot.')] = None,
         every: Every = 0.0,
+        preset: Annotated[str | None, typer.Option(
+            help='Settings of a published method, before --set: paper (mass by inverse dynamics), or a file of ROS '
+                 'parameters.')] = None,
         set_: Set = None,
         sources: Sources = None,
         namespace: Namespace = None,
@@ -61,8 +64,8 @@ def estimate(
     check_outputs(output, json_, report)
     names = names_of(sensors)
     found = called(mbse.estimate, bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
-                   sensors=names or None, step=step, valve=valve, output=output, tuning=set_ or (), every=every,
-                   sources=sources, namespace=namespace, backend=backend, full=full or report is not None)
+                   sensors=names or None, step=step, valve=valve, output=output, preset=preset, tuning=set_ or (),
+                   every=every, sources=sources, namespace=namespace, backend=backend, full=full or report is not None)
     if report is not None:
         typer.echo(f'report: {found.report(report)}')
     hand_over(found, json_, full)

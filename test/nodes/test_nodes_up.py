@@ -91,15 +91,15 @@ def test_a_file_of_parameters_counts_more_than_arguments(ros_domain, tmp_path):
     files[0].write_text('/**:\n  ros__parameters: {valve: unknown, window: 0.5}\n')
     files[1].write_text('observer_node:\n  ros__parameters: {valve: compensated}\n')
     graph = machine_graph(parse_arguments({'params_file': ' '.join(map(str, files)), 'valve': 'orifice',
-                                         'remap': 'state:=/other', 'composed': 'false'}, MachineArguments))
+                                         'preset': 'paper', 'remap': 'state:=/other', 'composed': 'false'}, MachineArguments))
     words = command(next(process for process in graph.processes if process.name == 'observer_node'))
     context = Context()
     rclpy.init(args=words[2:], context=context)
     try:
         node = Node('observer_node', context=context, start_parameter_services=False, enable_rosout=False)
-        values = {name: node.declare_parameter(name, 'none' if name == 'valve' else 0.0).value
-                  for name in ('valve', 'window')}
-        assert values == {'valve': 'compensated', 'window': 0.5}
+        values = {name: node.declare_parameter(name, default).value for name, default in (
+            ('valve', 'none'), ('window', 0.0), ('weighing', 'joint'), ('gate', 0.0))}
+        assert values == {'valve': 'compensated', 'window': 0.5, 'weighing': 'apart', 'gate': 1.0}
         assert node.resolve_topic_name('state') == '/other'
         node.destroy_node()
     finally:

@@ -22,6 +22,7 @@ import yaml
 
 from ...compiled.cache import cache_folder
 from ...errors import SettingError
+from ...presets import preset_file
 from ...resources import share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
@@ -98,6 +99,8 @@ class GraphArguments(Settings):
                                       choices=(AUTO, *RELIABILITY))
     frame: str = setting('', "Frame of the markers, and root of a machine's bodies, such as base_link; empty: machine, "
                              'of a mechanism: mechanism')
+    preset: str = setting('', 'Settings of a published method: paper (mass by inverse dynamics), or a file of '
+                              'parameters; params_file counts more')
     params_file: str = setting('', 'Files of parameters for the nodes (YAML, as ros2 run takes them), separated by '
                                    'blanks; they count more than these arguments')
     thread_priority: int = same_as(LifecycleSettings, 'thread_priority', text='Real-time priority (SCHED_FIFO) of the '
@@ -120,7 +123,7 @@ class GraphArguments(Settings):
     def complete(self, processes: Iterable[Process]) -> Graph:
         """The graph of processes, the nodes of this package with the files and remappings; raises SettingError for a
         file that is not there, and for what is no remapping."""
-        files, pairs = tuple(self.params_file.split()), [word.partition(':=') for word in self.remap.split()]
+        files, pairs = (*self._preset, *self.params_file.split()), [word.partition(':=') for word in self.remap.split()]
         for file in files:
             if not Path(file).is_file():
                 raise SettingError('params_file', file, 'a file')
@@ -130,6 +133,11 @@ class GraphArguments(Settings):
         remaps = {source: target for source, _, target in pairs}
         return Graph(tuple(replace(process, files=files, remappings={**process.remappings, **remaps})
                            if process.package == OURS else process for process in processes))
+
+    @property
+    def _preset(self) -> tuple[str, ...]:
+        """The preset's file; the user's own come after it."""
+        return (str(preset_file(self.preset)),) if self.preset else ()
 
     @property
     def waiting(self) -> dict[str, float]:

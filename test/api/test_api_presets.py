@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Presets: a name for the settings of a paper, the same for Python, the command line and the nodes."""
+
+import numpy as np
+import pytest
+
+import mbse_ros as mbse
+from mbse_ros.errors import SettingError
+from mbse_ros.offline.bag import parse_tuning
+from mbse_ros.presets import known_presets, preset_file, preset_words
+
+
+def test_each_preset_is_made_of_settings():
+    """A misspelt one, or one that is gone, is refused by its name."""
+    assert 'paper' in known_presets()
+    for name in known_presets():
+        parse_tuning(preset_words(name))
+
+
+def test_the_paper_weighs_apart():
+    settings = parse_tuning(preset_words('paper'))
+    assert settings['observer'].weighing == 'apart' and settings['observer'].noise == 'paper'
+    assert settings['payload'].guard_time == 0.0
+
+
+def test_an_estimate_with_a_preset_is_that_with_its_settings():
+    lift = mbse.simulate('patu655_lift', payload=50.0, duration=4.0).samples
+    by_name, by_words, ours = (mbse.estimate(lift, 'patu655_lift', **how) for how in (
+        {'preset': 'paper'}, {'tuning': preset_words('paper')}, {}))
+    np.testing.assert_array_equal(by_name.mass, by_words.mass)
+    assert np.nanmax(np.abs(by_name.mass - ours.mass)) > 0.01
+
+
+def test_what_is_set_counts_more():
+    lift = mbse.simulate('patu655_lift', payload=50.0, duration=2.0).samples
+    found = mbse.estimate(lift, 'patu655_lift', preset='paper', tuning={'observer.weighing': 'joint'})
+    assert 'observer.weighing=apart, observer.noise=paper' in found.facts['Tuning']
+    assert found.facts['Tuning'].endswith('observer.weighing=joint')
+
+
+def test_a_file_of_ones_own(tmp_path):
+    own = tmp_path / 'own.yaml'
+    own.write_text('/crane/observer_node:\n  ros__parameters: {gate: 0.99}\nscale_node:\n  ros__parameters: '
+                   '{tare: true}\n')
+    assert preset_words(own) == ['observer.gate=0.99', 'scale.tare=true'] and preset_file(own) == own
+
+
+@pytest.mark.parametrize('text, named', [(None, 'expected paper, or a file'), ('observer_node: 3', 'ros__parameters'),
+                                         ('- a', 'ros__parameters'), ('a: [', 'ros__parameters')])
+def test_what_is_no_preset_is_named(tmp_path, text, named):
+    path = tmp_path / 'preset.yaml'
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingError, match=f'preset: .*{named}'):
+        preset_words(path)
