@@ -91,7 +91,8 @@ def test_a_file_of_parameters_counts_more_than_arguments(ros_domain, tmp_path):
     files[0].write_text('/**:\n  ros__parameters: {valve: unknown, window: 0.5}\n')
     files[1].write_text('observer_node:\n  ros__parameters: {valve: compensated}\n')
     graph = machine_graph(parse_arguments({'params_file': ' '.join(map(str, files)), 'valve': 'orifice',
-                                         'preset': 'paper', 'remap': 'state:=/other', 'composed': 'false'}, MachineArguments))
+                                           'preset': 'paper', 'remap': 'state:=/other', 'composed': 'false'},
+                                          MachineArguments))
     words = command(next(process for process in graph.processes if process.name == 'observer_node'))
     context = Context()
     rclpy.init(args=words[2:], context=context)
@@ -126,7 +127,7 @@ def test_up_knows_its_graphs(monkeypatch):
 
 
 @pytest.mark.parametrize('given, error, text', [
-    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, sources, payload'),
+    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, estimator, sources, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
     ({'payload': '-1'}, SettingError, 'from 0.0 to'),
     ({'rviz': 'maybe'}, SettingError, 'true or false'),

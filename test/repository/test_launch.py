@@ -132,8 +132,9 @@ def test_files_remappings_and_frames_get_to_the_nodes(graph, stand_in, tmp_path)
     assert {own['sensor_reliability'] for own in values if 'sensor_reliability' in own} == {'best_effort'}
 
 
-@pytest.mark.parametrize('name, value, text', [('params_file', 'no.yaml', 'a file'), ('preset', 'print', 'paper'), ('remap', 'a:=', 'from:=to'),
-                                               ('remap', 'joints', 'from:=to'), ('sensor_reliability', 'x', 'auto')])
+@pytest.mark.parametrize('name, value, text', [
+    ('params_file', 'no.yaml', 'a file'), ('preset', 'print', 'paper'), ('remap', 'a:=', 'from:=to'),
+    ('remap', 'joints', 'from:=to'), ('sensor_reliability', 'x', 'auto')])
 def test_wrong_files_and_remappings_are_refused(name, value, text):
     for kind, make in GRAPHS.values():
         with pytest.raises(SettingError, match=f'{name}.*{text}'):
