@@ -14,8 +14,8 @@ from source_tree import ROOT, files, imports, modules, nodes
 # From the ground up; a room may import itself and the rooms before it.
 ROOMS = ['errors', 'settings', 'resources', 'presets', 'workers', 'transition', 'description', 'report', 'compiled',
          'mechanism', 'hydraulics', 'dynamics', 'export', 'machine', 'filters', 'payload', 'monitor', 'graph',
-         'calibration', 'simulation', 'streams', 'scale', 'bags', 'sources', 'offline', 'embedded', 'studies', 'api', 'doctor',
-         'nodes', 'cli']
+         'calibration', 'simulation', 'streams', 'scale', 'bags', 'sources', 'offline', 'embedded', 'studies',
+         'api', 'doctor', 'nodes', 'cli']
 ROS = {'rclpy', 'rcl_interfaces', 'builtin_interfaces', 'std_srvs', 'launch', 'launch_ros', 'rosidl_runtime_py',
        'rosidl_parser', 'ament_index_python', 'unique_identifier_msgs'}
 COMMENTED = {'.py', '.sh', '.cmake', '.js', '.yaml', '.xml', '.ini', '.rviz', '.css', '.html'}
