@@ -7,7 +7,7 @@ import pytest
 import mbse_ros as mbse
 from mbse_ros.errors import SettingError
 from mbse_ros.offline.bag import parse_tuning
-from mbse_ros.presets import known_presets, preset_file, preset_words
+from mbse_ros.resources import known_presets, preset_file, preset_words
 
 
 def test_each_preset_is_made_of_settings():

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from source_tree import ROOT, files, imports, modules, nodes
 
 # From the ground up; a room may import itself and the rooms before it.
-ROOMS = ['errors', 'settings', 'resources', 'presets', 'workers', 'transition', 'description', 'report', 'compiled',
+ROOMS = ['errors', 'settings', 'resources', 'workers', 'transition', 'description', 'report', 'compiled',
          'mechanism', 'hydraulics', 'dynamics', 'export', 'machine', 'filters', 'payload', 'monitor', 'graph',
          'calibration', 'simulation', 'streams', 'scale', 'bags', 'sources', 'offline', 'embedded', 'studies',
          'api', 'doctor', 'nodes', 'cli']

@@ -22,8 +22,7 @@ import yaml
 
 from ...compiled.cache import cache_folder
 from ...errors import SettingError
-from ...presets import preset_file
-from ...resources import share_directory
+from ...resources import preset_file, share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
 from ..messages.outline import Box
