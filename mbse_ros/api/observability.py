@@ -25,8 +25,8 @@ from ..filters.observability.machine import (
     start_pose,
     sweep,
 )
+from ..filters.observability.mechanism import MODELS
 from ..filters.observability.payload_observability import PayloadObservability, payload_observability
-from ..filters.parts.linearised import MODELS
 from ..machine import Machine
 from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 from ..report.files import read_table

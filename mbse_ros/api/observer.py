@@ -22,8 +22,7 @@ from .load import Loadable, loaded, model_of
 from .samples import Samples
 
 if TYPE_CHECKING:
-    from .machine_filter import MachineFilter
-    from .our_filter import OurFilter
+    from .our_filter import MachineFilter, OurFilter
 
 Estimator = str | Callable[..., 'FilterProtocol']
 EVEN = 1e-6     # largest deviation of a step, as a share of it
@@ -61,7 +60,7 @@ class Observer:
         self._started, self.machine = False, None
         self.estimator = estimator if isinstance(estimator, str) else getattr(estimator, '__name__', str(estimator))
         if isinstance(estimator, str) and estimator in OF_MACHINES and isinstance(machine := loaded(model), Machine):
-            from .machine_filter import MachineFilter  # here, because it takes its time to import
+            from .our_filter import MachineFilter  # here, because it takes its time to import
             refuse_options('a mechanism', {'sensors': sensors, 'stddev': stddev})
             settings = {**options, **(noises or {}), **({} if gate == GATE else {'gate': gate})}
             self.machine, self.model, self.core = machine, machine.model, MachineFilter(machine, settings, backend)

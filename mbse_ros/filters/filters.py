@@ -21,9 +21,8 @@ from ..machine import Machine
 from .cekf import cekf, cekf_published
 from .cekf_penalty import cekf_penalty
 from .constrained import diekfpm, sckf
-from .dekf import adekf, dekf
 from .direct import direct_ej, direct_fe
-from .ekf import error_ekf, error_ekf_ej, error_ekf_fe
+from .ekf import adekf, dekf, error_ekf, error_ekf_ej, error_ekf_fe
 from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf
 from .kinematic import kinematic
 from .noise_models import adaptive_error_ekf_fe, error_ekf_fe_sh

@@ -19,8 +19,8 @@ from ..errors import DivergenceError, SettingError
 from ..filters.filters import check_options, noises_of
 from ..filters.linkage_settings import LinkageSettings, numbers, option_values
 from ..filters.observability.information import observability
+from ..filters.observability.mechanism import linearised_function
 from ..filters.observer import FilterTuning, LinkageObserver, Noises, tuning_of
-from ..filters.parts.linearised import linearised_function
 from ..filters.parts.problem import Problem, problem
 from ..filters.whiteness import FEWEST, InnovationWatch, ljung_box
 from ..monitor.faults import Health

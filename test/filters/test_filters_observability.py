@@ -9,12 +9,12 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.observability.information import observability
 from mbse_ros.filters.observability.mechanism import (
+    MODELS,
     SampledMotion,
     blind_in_words,
     echelon,
     state_observability,
 )
-from mbse_ros.filters.parts.linearised import MODELS
 
 DT = 5e-3
 

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sensors of a mechanism see of its state along a motion, and which other sensor would help most."""
+"""What the sensors of a mechanism see of its state along a motion, and which other sensor would help most; by the
+filters' linearised model, its transition and sensor matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from ...compiled import Kernel
 from ...dynamics.model import Model
-from ...errors import SettingError
-from ..parts.linearised import Linearised, linearised
+from ...errors import SettingError, check_choice
+from ..ekf import exact_jacobian
+from ..parts.model_step import rates
 from ..parts.problem import Problem, problem
+from ..parts.update import block_matrix
 from .information import BLIND, InformationWindow, observability
 
 POSITION, VELOCITY, ACCELERATION = 0.1, 0.5, 5.0    # known before, rad or m: the prior of the information
 SHOWN = 0.05        # of the largest component: a direction in words leaves out what is smaller
+MODELS = ('simple', 'exact', 'force')
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class SampledMotion:
 
 @dataclass(frozen=True)
 class StateObservability:
-    """``windows`` along the motion for a transition ``model`` (``linearised.MODELS``); ``names`` and ``prior`` (l,) of
+    """``windows`` along the motion for a transition ``model`` (``MODELS``); ``names`` and ``prior`` (l,) of
     the state; ``helpers``: least information (median over the windows) with each further sensor, best first."""
 
     model: str
@@ -131,3 +136,48 @@ def echelon(directions: np.ndarray) -> np.ndarray:
         columns[:, others] -= np.outer(columns[:, k], columns[row, others])
         taken.append(row)
     return columns
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """Along k states: ``F`` (k, l, l) over the step after each, ``H`` (k, s, l), of the state named ``names`` (l,)."""
+
+    names: tuple[str, ...]
+    F: np.ndarray
+    H: np.ndarray
+
+
+def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t: np.ndarray, dt: float,
+               model: str = 'exact') -> Linearised:
+    """Matrices at coordinates (k, n), independent velocities (k, g), inputs (k, u) and times (k,).
+
+    ``model``: 'simple', ``[[I, dt I], [0, I]]`` of DEKF and errorEKF; 'exact', with the derivatives of the
+    accelerations (errorEKF_EJ, exponential DEKF); 'force', the same with an unknown force along z (errorEKF_FE).
+    Raises SettingError.
+    """
+    check_choice('model', model, MODELS)
+    kernel, g = Kernel(linearised_function(problem, model), problem.model.backend), problem.g
+    p = np.asarray(problem.model.parameters)
+    found = [kernel(q[i], zd[i], u[i], [t[i]], [dt], p) for i in range(len(t))]
+    size, s = (3 if model == 'force' else 2) * g, len(problem.channels)
+    names = [problem.system.names[i] for i in problem.z]
+    labels = names + [f'{name} rate' for name in names] + [f'{name} force' for name in names] * (model == 'force')
+    return Linearised(tuple(labels), np.array([F.reshape(size, size) for F, _ in found]),
+                      np.array([H.reshape(s, size) for _, H in found]))
+
+
+def linearised_function(problem: Problem, model: str) -> ca.Function:
+    """``(q, zd, u, t, dt, p) -> (F, H)``."""
+    g, (q, zd, u, t, dt, p) = problem.g, problem.symbols('q zd u t dt p')
+    force = problem.zeros(g)
+    at = rates(problem, q, zd, u, force, t, p)
+    _, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, ca.vertcat(u, force), t, p)
+    H, lift = ca.horzcat(H_z, H_zd), at.B[g:, -g:]
+    rows: list[list[ca.SX | float]] = [[1.0, dt], [0.0, 1.0]]
+    if model != 'simple':
+        rows, H = exact_jacobian(at.a, at.b, dt), H + H_zdd @ ca.horzcat(at.a, at.b)
+    if model == 'force':
+        rows = [[*rows[0], lift * (dt ** 2 / 2)], [*rows[1], lift * dt], [0.0, 0.0, 1.0]]
+        H = ca.horzcat(H, H_zdd @ lift)
+    return ca.Function('mbse_linearised', [q, zd, u, t, dt, p], [block_matrix(type(q), rows, g), ca.densify(H)],
+                       {'cse': True})
