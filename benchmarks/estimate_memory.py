@@ -20,7 +20,7 @@ from threading import Event, Thread
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag
-from mbse_ros.offline.checks.findings import fit_lines, sample_lines, state_lines, stroke_lines
+from mbse_ros.offline.checks.log_verdict import fit_lines, sample_lines, state_lines, stroke_lines
 from mbse_ros.offline.checks.plausibility import judged
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Tracker

@@ -50,10 +50,11 @@ TESTS = {
     'payload/common_errors': 'payload_common_errors', 'payload/mass': 'monitor_mass',
     'scale/detection': 'scale_detection monitor_elapsed', 'scale/load': 'scale_detection',
     **{f'offline/checks/{name}': 'offline_sensor_rules offline_plausibility' for name in (
-        'channel_series', 'force_fit', 'sensor_rules', 'suspects', 'value_rules')},
+        'force_fit', 'pressure_rules', 'sensor_rules', 'value_rules')},
+    'offline/log_samples': 'offline_sensor_rules offline_plausibility',
     'offline/checks/plausibility': 'offline_findings offline_plausibility',
     'offline/checks/command_rules': 'offline_command_rules offline_plausibility',
-    'offline/checks/findings': 'offline_findings cli_parts', 'offline/checks/check_bag': 'cli_check_data',
+    'offline/checks/log_verdict': 'offline_findings cli_parts', 'offline/checks/check_bag': 'cli_check_data',
     'offline/checks/remedies': 'offline_remedies offline_plausibility',
     'offline/checks/offset_rules': 'offline_time_rules',
     'offline/checks/time_rules': 'offline_stamps offline_time_rules'}

@@ -27,25 +27,24 @@ if TYPE_CHECKING:
     from .api.calibrate import calibrate
     from .api.check import check
     from .api.check_data import check_data
-    from .api.estimate import estimate
+    from .api.estimate import estimate, smooth
     from .api.export_c import export_c
-    from .api.fleet import fleet
     from .api.inverse_dynamics import inverse_dynamics
     from .api.load import load
-    from .api.loads import loads
+    from .api.loads import fleet, loads
     from .api.observability import observability
     from .api.observer import Observer
     from .api.samples import Samples
     from .api.simulate import simulate
     from .api.simulate_batch import simulate_batch
-    from .api.smooth import smooth
     from .api.topics import topics
     from .api.tune import tune
 
 __all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'errors', 'estimate', 'export_c', 'fleet',
            'inverse_dynamics', 'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth',
            'topics', 'tune', 'write_bag']
-_MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
+_MODULES = {'Observer': 'observer', 'Samples': 'samples', 'fleet': 'loads', 'read_bag': 'bags', 'smooth': 'estimate',
+            'write_bag': 'bags'}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ import yaml
 from linkage_mutations import KEYS, LOADER, copy, dump, good_trees, mutate, random_document, random_mechanism
 from machine_mutations import machine_tree
 
+from mbse_ros.api.bags import read_sensors
 from mbse_ros.api.observability import _columns
 from mbse_ros.bags.table import import_table
 from mbse_ros.description.explain import explain
@@ -23,7 +24,6 @@ from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import Machine
 from mbse_ros.machine.reach import reach_of
-from mbse_ros.offline.sensor_table import read_sensors
 
 from .kind import Case, Kind, refused
 from .raw import NUMBERS, WORDS, mutate_bytes, mutate_text

@@ -206,7 +206,7 @@ def _recorded(files: Sequence[Any], observer: LinkageObserver, dt: float | None,
     """Logs out of files, and what was odd about them; the filter starts where the mechanism's file says."""
     from ..filters.filters import default_stddev
     from ..filters.tuning import Log
-    from ..offline.sensor_table import read_sensors
+    from .bags import read_sensors
     model = observer.model
     stddev, start, logs, odd = default_stddev(observer.filter, model.description.name), model.start, [], []
     for file in files:

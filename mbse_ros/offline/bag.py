@@ -30,8 +30,7 @@ from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .checks.findings import machine_findings
-from .checks.log_verdict import log_verdict, nothing, stage_lines
+from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
 from .estimate import MachineEstimate
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples

@@ -23,8 +23,7 @@ from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .bag import frame_of
-from .checks.findings import machine_findings
-from .checks.log_verdict import log_verdict, nothing, stage_lines
+from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
 from .loads import Loads
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples

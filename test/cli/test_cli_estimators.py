@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from cli_support import START_NS, mbse, refused
 
+from mbse_ros.api.bags import read_sensors
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.topics import Sources
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
 from mbse_ros.filters.parts.problem import problem
-from mbse_ros.offline.sensor_table import read_sensors
 from mbse_ros.simulation.three_simulations import noisy, true_motion
 
 DT = 5e-3

@@ -19,7 +19,7 @@ from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.offline.checks.findings import stroke_lines
+from mbse_ros.offline.checks.log_verdict import stroke_lines
 from mbse_ros.offline.estimate_report import report_run
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.report.charts import charts_of

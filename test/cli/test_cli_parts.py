@@ -12,7 +12,7 @@ from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.nodes.measuring import demo as module
 from mbse_ros.nodes.measuring.demo import agreement, latencies
-from mbse_ros.offline.checks.findings import fit_lines, sample_lines
+from mbse_ros.offline.checks.log_verdict import fit_lines, sample_lines
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Track, truth_at
 from mbse_ros.streams.pipeline import Output

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from core_support import crane
 
-from mbse_ros.offline.checks.channel_series import Means, Series
 from mbse_ros.offline.checks.command_rules import command_findings, seldom_findings
+from mbse_ros.offline.log_samples import Means, Series
 
 COMMAND, STROKE = 'command/lift_valve', 'position/lift'
 LIMIT = 10.0            # V, of the file

@@ -11,10 +11,9 @@ from core_support import crane
 
 from mbse_ros.machine import Machine
 from mbse_ros.monitor.faults import NONE, Fault
-from mbse_ros.offline.checks.channel_series import Means
-from mbse_ros.offline.checks.findings import fit_lines, implausible_lines, stroke_lines
+from mbse_ros.offline.checks.log_verdict import fit_lines, implausible_lines, stroke_lines
 from mbse_ros.offline.checks.plausibility import _mass_findings, _wrong_way
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import LogSamples, Means
 from mbse_ros.streams.records import PayloadStatus
 
 STROKE, PISTON, ROD = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'

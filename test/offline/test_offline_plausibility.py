@@ -11,11 +11,10 @@ from machine_variants import changed as changed_machine
 from measured_lift import measured_samples
 from plausibility_logs import HIGH, MACHINES, changed, log_of, machine_of, named, verdict, wrong_log
 
-from mbse_ros.offline.checks.channel_series import STEP, Means, means_of, series_of
 from mbse_ros.offline.checks.command_rules import _unsent
 from mbse_ros.offline.checks.force_fit import EVERY, ForceFit
 from mbse_ros.offline.checks.value_rules import outside_range
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import STEP, LogSamples, Means, means_of, series_of
 from mbse_ros.simulation.sensor_faults import pair_of
 
 LIFT = 'patu655_lift'

@@ -8,12 +8,11 @@ import pytest
 from plausibility_logs import changed, log_of, machine_of, named, verdict
 
 from mbse_ros.machine.equations import pressure_pairs
-from mbse_ros.offline.checks.channel_series import means_of, series_of
 from mbse_ros.offline.checks.force_fit import ForceFit
 from mbse_ros.offline.checks.plausibility import BAD, BETTER, GOOD
 from mbse_ros.offline.checks.pressure_rules import balancing_pressures, mistaken_units
 from mbse_ros.offline.checks.remedies import PRESSURE_UNITS
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import LogSamples, means_of, series_of
 
 FACTORS = 6894.757e-5, 1e5 / 6894.757, 0.1, 10.0        # psi for bar, bar for psi, bar for MPa, MPa for bar
 

@@ -11,11 +11,10 @@ from core_support import crane
 from machine_variants import changed
 
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.offline.checks.channel_series import Means, Series
+from mbse_ros.offline.checks.pressure_rules import resting_of, suspects
 from mbse_ros.offline.checks.sensor_rules import huge_values, sensor_findings
-from mbse_ros.offline.checks.suspects import resting_of, suspects
 from mbse_ros.offline.checks.value_rules import beyond_limits, outside_range, pressure_looks
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import LogSamples, Means, Series
 
 STROKE, PISTON = 'position/lift', 'pressure/lift_piston'
 CHANNELS = {channel.name: channel for channel in crane().all_channels}

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from core_support import crane
 
-from mbse_ros.offline.checks.channel_series import Series
 from mbse_ros.offline.checks.time_rules import apart_finding, leaps, rare_findings, time_findings
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import LogSamples, Series
 
 S, MS = 1_000_000_000, 1_000_000
 STROKE = 'position/lift'

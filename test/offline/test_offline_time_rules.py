@@ -16,13 +16,12 @@ from plausibility_logs import FIRST, HIGH, MACHINES, SECOND, changed, log_of, ma
 
 from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.offline.checks.channel_series import Series
 from mbse_ros.offline.checks.log_verdict import log_verdict
 from mbse_ros.offline.checks.offset_rules import offset_findings
 from mbse_ros.offline.checks.plausibility import Verdict
 from mbse_ros.offline.checks.remedies import Finding
 from mbse_ros.offline.checks.time_rules import time_findings
-from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.log_samples import LogSamples, Series
 from mbse_ros.offline.track import Tracker
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle

@@ -14,6 +14,7 @@ import pytest
 import zstandard
 from source_tree import ROOT
 
+from mbse_ros.api.bags import read_sensors
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.storage.expand import FLOOR, Budget, expanded
 from mbse_ros.bags.storage.mcap_file import McapFile
@@ -21,7 +22,6 @@ from mbse_ros.bags.table import import_table
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import BagError
-from mbse_ros.offline.sensor_table import read_sensors
 
 CPU, MEMORY = 60, 2 << 30       # s and bytes of address space of a process that reads one bag; none needs a tenth
 # Of each path on standard input: status of a process of its own, and the length and text of what it said.
@@ -29,7 +29,7 @@ READ = f"""
 import os, resource, sys, tempfile, traceback
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError
-from mbse_ros.offline.sensor_table import read_sensors
+from mbse_ros.api.bags import read_sensors
 
 def read(path):
     resource.setrlimit(resource.RLIMIT_CPU, ({CPU}, {CPU}))

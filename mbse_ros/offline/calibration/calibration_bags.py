@@ -25,9 +25,8 @@ from ...machine import Machine
 from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
-from ..checks.channel_series import series_of
-from ..checks.findings import machine_findings
-from ..log_samples import LogSamples
+from ..checks.log_verdict import machine_findings
+from ..log_samples import LogSamples, series_of
 from .calibrated_file import Parameter, calibrated_text, check_written, prior_machine
 from .calibration_result import Calibration, Residuals, rms
 

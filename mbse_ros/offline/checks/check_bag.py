@@ -21,7 +21,7 @@ from ...sources.map import SourceMap
 from ...sources.reader import mechanism_reader, sample_reader
 from ..bag import frame_of
 from ..log_samples import LogSamples
-from .findings import machine_findings
+from .log_verdict import machine_findings
 from .mechanism_rules import mechanism_verdict
 from .plausibility import Verdict, judged
 from .remedies import Finding

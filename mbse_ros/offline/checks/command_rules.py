@@ -9,7 +9,7 @@ import numpy as np
 
 from ...filters.between_samples import CLOSED, SELDOM, WHOLE, moves_on
 from ...machine import Machine
-from .channel_series import STEP, Means, Series
+from ..log_samples import STEP, Means, Series
 from .force_fit import EVERY, ForceFit
 from .remedies import Finding, reversed_
 

@@ -19,7 +19,7 @@ from ...filters.force_balance import force_balance
 from ...filters.hydraulic_state import direct, state_names
 from ...machine import Machine
 from ...payload.gates import transitions
-from .channel_series import STEP, Means
+from ..log_samples import STEP, Means
 
 NEEDED = ('position/', 'pressure/')
 REACH = 2               # steps of the grid to each side over which speeds are differences

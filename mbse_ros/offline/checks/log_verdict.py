@@ -1,35 +1,197 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a log, by whatever command reads it: what was odd, why its masses are not to be trusted, or why no
-segment came out."""
+"""What is said of a log, by whatever command reads it: what was odd about its samples, its states and masses, why these
+are not to be trusted, or why no segment came out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
-from ...monitor.clocks import Ages
+from ...description.load import known_machines, load_mechanism
+from ...machine import Machine, with_valves
+from ...monitor.clocks import Ages, Elapsed
+from ...monitor.faults import Fault
 from ...monitor.rates import too_slow
+from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.pipeline import Pipeline
-from ..log_samples import LogSamples
+from ...streams.records import PayloadStatus
+from ..log_samples import LogSamples, counted
 from ..long_log import LongLog
-from ..track import Track
-from .findings import (
-    command_lines,
-    fit_lines,
-    implausible_lines,
-    mass_lines,
-    sample_lines,
-    state_lines,
-    stroke_lines,
-    unused_lines,
-)
+from ..track import FAR, Track, coasting_lines
 from .plausibility import judged
+from .remedies import Finding
 
+WORDS = {'before the start': 'came before every sensor and command had sent',
+         'before a restart': 'were still waiting for another sensor when the estimate started again'}
+STROKE_MARGIN = 0.01
+VERY_FAR = 20.0     # standard deviations
+ODD_SHARE = 0.02
+DOUBTED, DOUBTED_S = 0.1, 1.0       # share of the time of weighing, and s, of masses that are implausible
+MOSTLY = 0.8        # such a share, where contact explains them
+HELD = (PayloadStatus.NO_DATA, PayloadStatus.OUTSIDE_STROKE, PayloadStatus.NOT_OBSERVABLE)
 COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'spikes', 'huge', 'forces')
 """Kinds of findings with which an estimate copes: by its interval, or it leaves the samples out and holds the mass."""
+
+
+def unused_lines(dropped: dict[str, int]) -> list[str]:
+    """Samples that found no use, out of the interpolation's counters."""
+    return [f'{counted(dropped[reason])} not used: they {text}' for reason, text in WORDS.items()
+            if dropped.get(reason)]
+
+
+def command_lines(late: Mapping[str, int], used: RecordedCommands | None) -> list[str]:
+    """Steps whose command came after their segment: in the log, or, where it has a record of them, live."""
+    lines = []
+    if used is None or not used.recorded:
+        lines += [f'{command}: came too late for {count} steps, which had the one before it; a segment waits for '
+                  'interpolation.command_wait' for command, count in sorted(late.items()) if count]
+    elif used.changed:
+        lines.append(f'{used.changed} steps with the commands that the recorded segments have: commands came too late '
+                     'for their segments, live or in the bag')
+    if used is not None and used.foreign:
+        lines.append(f'{used.foreign} steps of the recorded segments with commands that no topic has sent: '
+                     'those of the topics are used')
+    return lines
+
+
+def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed | None = None) -> list[str]:
+    """Pauses over which nothing is interpolated, up to ``gap_ns``, and missing values of each channel, without what was
+    refused; channels with the same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not
+    that of the stamps."""
+    at = _by_stamp(start_ns) if clock is None else lambda stamp: f'{1e-9 * clock.at(int(stamp)):.2f} s'
+    fates: dict[str, list[str]] = {}
+    used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
+    end = max((int(stamps[-1]) for stamps in used.values()), default=0)
+    for channel, stamps in used.items():
+        for line in _pauses(stamps, at, end, gap_ns, channel.startswith('command/')):
+            held = '; its last value was held' if channel.startswith('command/') else ''
+            fates.setdefault(line + held, []).append(channel)
+    for channel in samples.by_first('missing'):
+        column = samples[channel]
+        instants = column.stamps[column.used & np.isnan(column.values)]
+        line = f'{counted(len(instants))} without a value (NaN), the first at t = {at(instants[0])}'
+        fates.setdefault(line, []).append(channel)
+    return [f'{"all channels" if len(channels) == len(samples.names) > 2 else ", ".join(channels)}: {line}'
+            for line, channels in fates.items()]
+
+
+def stroke_lines(samples: LogSamples, machine: Machine) -> list[str]:
+    """Positions that the machine cannot have: outside a stroke or a joint's limits by more than 1 % of them."""
+    lines = []
+    for name, (low, high, what, unit) in _ranges(machine).items():
+        position, room = samples[f'position/{name}'].values, STROKE_MARGIN * (high - low)
+        outside = position[(position < low - room) | (position > high + room)]
+        if outside.size:
+            lines.append(f'position/{name}: {counted(outside.size)} of {position.size} outside {what} of '
+                         f'{low:g} to {high:g} {unit}, the first {outside[0]:.4g} {unit}')
+    return lines
+
+
+def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
+    """Strokes of pistons and limits of joints by coordinate, with the words for them and the unit."""
+    found = {name: (*stroke, 'the stroke', 'm') for name, stroke in zip(machine.cylinders, machine.stroke.tolist())}
+    for name, coordinate in machine.description.coordinates.items():
+        joint = machine.description.joints.get(coordinate.joint)
+        if joint is not None and joint.limits is not None:
+            found[name] = (*joint.limits, 'the limits', 'rad' if joint.type == 'revolute' else 'm')
+    return found
+
+
+def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int, held: bool) -> list[str]:
+    """The longest of the pauses, and the silence before the end of the log."""
+    lines, steps = [], np.diff(stamps)
+    steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
+    usual = float(np.median(steps)) if len(steps) and not held else 0.0
+    longest = gap if held else min(gap, max(gap // SHORT, round(LONGER * usual)))
+    count = int(np.sum(steps > longest))
+    if usual > gap:
+        lines.append(f'comes every {usual * 1e-9:.2f} s ({1e9 / usual:.2g} Hz): no value is interpolated over more '
+                     f'than interpolation.max_gap ({gap * 1e-9:g} s)')
+    elif count:
+        place = int(np.argmax(steps))
+        number = '' if count == 1 else (f', the longest of {count} pauses of more than {longest * 1e-9:g} s '
+                                        '(interpolation.max_gap)')
+        lines.append(f'silent for {steps[place] * 1e-9:.2f} s from t = {at(stamps[place])}{number}')
+    if end - stamps[-1] > longest:
+        lines.append(f'silent from t = {at(stamps[-1])} to the end')
+    return lines
+
+
+def machine_findings(frame: str, machine: Machine) -> list[Finding]:
+    """A bag whose headers name another of the known machines, and how to go on; none where only the names differ."""
+    path, own = known_machines().get(frame), machine.description
+    if frame == machine.name or path is None:
+        return []
+    known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
+    return [] if known == same else [Finding(
+        'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is read as '
+        f'{machine.name} ({own.file}), which has other numbers', f'name {frame} as the machine if that is right; if '
+        f'{machine.name} is right, ignore this: bags that are recorded with its file name it')]
+
+
+def _by_stamp(start_ns: int) -> Callable[[int], str]:
+    return lambda stamp: f'{(int(stamp) - start_ns) * 1e-9:.2f} s'
+
+
+def state_lines(track: Track) -> list[str]:
+    """Restarts, and how long the observer coasted without a sensor or was lost, with the first reason."""
+    t, restarts = track.elapsed, np.flatnonzero(track.restart[1:]) + 1
+    lines = []
+    if len(restarts):
+        more = '' if len(restarts) == 1 else f', and {len(restarts) - 1} times more'
+        back = np.any(track.start_ns[restarts] < track.stamp_ns[restarts - 1])
+        reason = 'the clock was set back' if back else 'no sensor had sent for longer than interpolation.max_gap'
+        lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
+    return lines + coasting_lines('observer', track.observer_status, track.length_ns, t,
+                                  lambda k: track.reasons[track.observer_reason[k]])
+
+
+def fit_lines(track: Track, single: bool = True) -> list[str]:
+    """Channels whose samples lie often far, or with ``single`` once very far, from what the observer predicts."""
+    lines, count = [], len(track)
+    for channel, far, worst, at in zip(track.last.state.channels, track.far, track.worst, track.worst_at):
+        if single and worst > VERY_FAR or far > ODD_SHARE * count:
+            lines.append(f'{channel}: {far} of {count} samples lie more than {FAR:g} sigma from their prediction, the '
+                         f'farthest {worst:.0f}, at t = {track.elapsed[at]:.2f} s: the sensor jumped, or the model '
+                         'does not fit')
+    return lines
+
+
+def implausible_lines(track: Track) -> list[str]:
+    """That masses were implausible for more than a moment of the time in which they were weighed, and why mostly.
+
+    A machine that digs is not trusted for a while after each contact: with contacts that counts where little is left.
+    """
+    wrong, lengths = track.status == PayloadStatus.IMPLAUSIBLE, track.length_ns * 1e-9
+    seconds, weighed = lengths[wrong].sum(), lengths[wrong | (track.status == PayloadStatus.UPDATING)].sum()
+    after = track.faults & Fault.NOT_TRUSTED != 0
+    digs = bool(np.any(track.status == PayloadStatus.CONTACT))
+    if lengths[wrong & ~after].sum() < max(DOUBTED_S, DOUBTED * weighed) and seconds < max(
+            DOUBTED_S, (MOSTLY if digs else DOUBTED) * weighed):
+        return []
+    codes, counts = np.unique(track.reason[wrong & (~after | after[wrong].all())], return_counts=True)
+    reason = track.reasons[codes[counts.argmax()]]
+    return [f'the mass was implausible for {seconds:.1f} of {weighed:.1f} s in which it was weighed: {reason}']
+
+
+def mass_lines(track: Track, machine: Machine) -> list[str]:
+    """A mass that the machine cannot carry, and one that is old because data ended or the state was lost."""
+    last = track.last.payload
+    if not math.isfinite(last.mass):
+        return []
+    lines, (low, high) = [], machine.payload_data.limits
+    if last.upper < low or last.lower > high:
+        lines.append(f'the mass is not within {low:g} to {high:g} kg (payload.limits of the machine): another machine, '
+                     'unit or zero of a sensor?')
+    if last.status in HELD:
+        used = track.elapsed[track.status == PayloadStatus.UPDATING]
+        lines.append(f'the mass is held: no sample of it after t = {np.max(used, initial=0.0):.2f} s ({last.reason})')
+    return lines
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,10 @@ from ...monitor.clocks import Ages
 from ...monitor.mechanism import PLACES, RATES
 from ...monitor.steps import SIDE
 from ...streams.start import moved_to
-from ..log_samples import LogSamples
-from .channel_series import STEP, Means, Series, means_of, series_of
+from ..log_samples import STEP, LogSamples, Means, Series, means_of, series_of
 from .plausibility import OWN, Verdict
 from .remedies import DEGREE, LENGTH_UNITS, Finding
-from .sensor_rules import SPIKE_S, huge_values, sensor_findings, white_noise
-from .step_rules import SELDOM, sudden_changes
+from .sensor_rules import SELDOM, SPIKE_S, huge_values, sensor_findings, sudden_changes, white_noise
 from .time_rules import age_findings, joined, leaps, time_findings
 
 BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a joint is beyond its limits

@@ -14,7 +14,7 @@ from math import sqrt
 
 import numpy as np
 
-from .channel_series import Series
+from ..log_samples import Series
 from .remedies import Finding
 from .time_rules import delayed
 

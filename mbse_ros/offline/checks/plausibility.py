@@ -17,17 +17,13 @@ from ...description.coordinate_units import unit_and_scale
 from ...machine import Machine
 from ...monitor.clocks import Ages
 from ...streams.interpolation import InterpolationSettings
-from ..log_samples import LogSamples
-from .channel_series import Means, Series, means_of, series_of
+from ..log_samples import LogSamples, Means, Series, means_of, series_of
 from .command_rules import command_findings, seldom_findings
-from .cylinder_rules import cylinder_findings, unbalanced
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
-from .pressure_rules import balancing_pressures, finding_of
+from .pressure_rules import Suspects, balancing_pressures, cylinder_findings, finding_of, suspects, unbalanced
 from .remedies import PLAINLY, Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
-from .sensor_rules import huge_values, sensor_findings
-from .step_rules import step_findings
-from .suspects import Suspects, suspects
+from .sensor_rules import huge_values, sensor_findings, step_findings
 from .time_rules import age_findings, joined, leaps, rare_findings, time_findings
 from .value_rules import beyond_limits
 

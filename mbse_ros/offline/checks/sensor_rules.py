@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors that repeat a value, end at one, give coarser steps or far more noise than the file says, or spikes."""
+"""Sensors that repeat a value, end at one, give coarser steps or far more noise than the file says, or spikes; that are
+another from one sample on: a position or a pressure that steps, two of a cylinder that are exchanged midway.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from math import sqrt
 
 import numpy as np
 
+from ...machine import Machine
 from ...machine.channels import Channel
+from ...machine.equations import pressure_pairs
+from ...monitor.steps import CALM, LONGEST, NOISES, SIDE, SUDDEN, WIDTH, suddenness
 from ...streams.regular import LARGEST
-from ..log_samples import LogSamples
-from .channel_series import Series
+from ..log_samples import LogSamples, Series
 from .remedies import Finding
 
 STUCK_S, STUCK = 1.0, 50        # s and samples with one value, of a sensor that is never so still otherwise
@@ -24,7 +29,7 @@ FEW = 3                         # samples: fewer are slips that cost nothing
 PIECE = 25                      # samples in each of which noise is looked at
 NOISY = 10.0                    # times the noise of the file, in nine pieces of ten
 SLOWEST = 0.06                  # s between samples, from which on vibrations of a load look like noise
-CALM = 10.0                     # % of the pieces, those with the least noise
+QUIETEST = 10.0                 # % of the pieces, those with the least noise
 WHITE = -0.5                    # correlation of neighbouring second differences, which of white noise is -2/3
 SPIKE_S, SPIKE = 0.025, 0.1     # s from sample to sample at most, and share of the sensor's values, of a spike
 STANDS_OUT = 8.0                # times the usual change, and deviations of the noise
@@ -32,6 +37,10 @@ AGREE = 0.25                    # of a spike, by which its neighbours differ at 
 USUAL, EXTREME = 90.0, 2.0      # %: changes up to the usual one, and values at each end that say nothing of the range
 SPIKES = 5                      # spikes
 ALONE = 0.5                     # share of the times with one value that stand out so: else it is one of the others
+SELDOM = 0.055      # s between samples, beyond which a motion that begins may do all of the way of a step
+SPACED = 1.5        # times the usual interval, that no interval beside a step may last
+LEVEL = 3           # samples on each side whose medians are compared where pressures may be exchanged
+ALIKE = 0.25        # of their difference: by how much each may be off what the other was
 
 
 def huge_values(samples: LogSamples) -> list[Finding]:
@@ -113,7 +122,7 @@ def white_noise(series: Series) -> float:
     pieces = change[:len(change) // PIECE * PIECE].reshape(-1, PIECE)
     if not len(pieces) or float(np.median(np.diff(series.t))) > SLOWEST:
         return 0.0
-    calm = float(np.percentile(np.median(np.abs(pieces), axis=1), CALM)) / (0.6745 * sqrt(6.0))
+    calm = float(np.percentile(np.median(np.abs(pieces), axis=1), QUIETEST)) / (0.6745 * sqrt(6.0))
     return 0.0 if float(np.mean(change[1:] * change[:-1])) > WHITE * float(np.mean(change ** 2)) else calm
 
 
@@ -171,3 +180,69 @@ def _step(values: np.ndarray) -> float:
     step = float(np.diff(levels).min())
     count = (levels - levels[0]) / step
     return step if np.abs(count - np.round(count)).max() < EVEN else 0.0
+
+
+def step_findings(series: Mapping[str, Series], machine: Machine, told: Collection[str]) -> list[Finding]:
+    """Of the channels in ``series`` of which nothing else is ``told``."""
+    channels = {channel.name: channel for channel in machine.all_channels
+                if channel.name in series and channel.name not in told and not channel.sensor.wraps}
+    found = [finding for name, channel in channels.items() if channel.kind == 'position'
+             for finding in _stepped(name, series[name], sudden_changes(series[name], channel.sensor.noise, SELDOM),
+                                     'm' if name.partition('/')[2] in machine.cylinders else 'rad', 'its zero has moved'
+                                     ': look at its mounting, its plug and its driver')]
+    for pair in pressure_pairs(machine).values():
+        if all(name in channels for name in pair):
+            found += _of_pair(pair, [series[name] for name in pair], [channels[name].sensor.noise for name in pair])
+    return found
+
+
+def _of_pair(pair: tuple[str, ...], both: list[Series], noises: list[float]) -> list[Finding]:
+    """Of the two pressures of a cylinder, the second one at the instants of the first."""
+    t = both[0].t
+    values = [both[0].values, np.interp(t, both[1].t, both[1].values)]
+    factors = [sudden_changes(Series(t, own), noise, SELDOM) for own, noise in zip(values, noises)]
+    exchanged = [k for k in np.flatnonzero(np.fmax(*factors) > SUDDEN).tolist() if _swap(values[0], values[1], k)]
+    if exchanged:
+        times = f' and back, {len(exchanged)} times' if len(exchanged) > 1 else ''
+        return [Finding('swapped', pair, f'each has the values of the other from t = {t[exchanged[0]]:.1f} s on{times}',
+                        'look at the hoses, the plugs and the driver: the log is right on one side of it')]
+    found = []
+    for name, own, other, noise in zip(pair, both, both[::-1], noises):
+        alone = sudden_changes(own, noise, LONGEST)
+        beside = sudden_changes(Series(own.t, np.interp(own.t, other.t, other.values)), noise, LONGEST)
+        found += _stepped(name, own, np.where(beside < CALM, alone, 0.0), 'Pa', 'neither a flow nor a force makes that'
+                          ': look at its supply, its plug and its amplifier')
+    return found
+
+
+def sudden_changes(series: Series, noise: float, longest: float) -> np.ndarray:
+    """How sudden the change after each sample (n - 1,) is; 0 at the ends, and beside intervals that are longer than the
+    usual ones, or than ``longest``, s."""
+    changes, found = np.diff(series.values), np.zeros(max(len(series.values) - 1, 0))
+    if len(changes) < WIDTH:
+        return found
+    intervals = np.diff(series.t)
+    usual = float(np.median(intervals))
+    windows = np.lib.stride_tricks.sliding_window_view(changes, WIDTH)
+    near = np.flatnonzero(np.abs(changes[SIDE:-SIDE]) > SUDDEN * NOISES * noise)
+    slow = np.lib.stride_tricks.sliding_window_view(intervals, WIDTH)[near].max(axis=1) > min(SPACED * usual, longest)
+    found[SIDE + near] = np.where(slow, 0.0, suddenness(windows[near], noise))
+    return found
+
+
+def _stepped(name: str, series: Series, factors: np.ndarray, unit: str, remedy: str) -> list[Finding]:
+    places = np.flatnonzero(factors > SUDDEN)
+    if not places.size:
+        return []
+    k = int(places[0])
+    more = f', and {places.size - 1} times more' if places.size > 1 else ''
+    return [Finding('step', (name,), f'steps by {series.values[k + 1] - series.values[k]:.3g} {unit} from one sample '
+                    f'to the next at t = {series.t[k]:.1f} s{more}, while it hardly changes before and after', remedy)]
+
+
+def _swap(one: np.ndarray, other: np.ndarray, k: int) -> bool:
+    """Whether two pressures exchange their values after sample k."""
+    before, after = ([float(np.median(own[part])) for own in (one, other)] for part in (
+        slice(max(k + 1 - LEVEL, 0), k + 1), slice(k + 1, k + 1 + LEVEL)))
+    room = ALIKE * abs(before[0] - before[1])
+    return abs(after[0] - before[1]) < room and abs(after[1] - before[0]) < room

@@ -15,8 +15,7 @@ from ...machine import Machine
 from ...monitor.clocks import Age, offsets
 from ...monitor.rates import needed_rate
 from ...streams.interpolation import InterpolationSettings
-from ..log_samples import LogSamples
-from .channel_series import Series
+from ..log_samples import LogSamples, Series
 from .clock_rules import set_findings
 from .remedies import Finding
 

@@ -11,7 +11,7 @@ from ...errors import DescriptionError
 from ...machine import Machine
 from ...machine.channels import ATMOSPHERE, Channel
 from ...machine.reach import reach_of
-from .channel_series import STEP, Series
+from ..log_samples import STEP, Series
 
 TINY = 50e3         # Pa: a pressure in Pa that never exceeds it is hardly one of a hydraulic machine
 HIGHEST = 200e6     # Pa, beyond which no hydraulic pressure lies
