@@ -17,16 +17,17 @@ from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
 from ..filters.observability.machine import (
     MassAccuracy,
+    PayloadObservability,
     Poses,
     all_poses,
     in_motion,
     mass_accuracy,
     motion_poses,
+    payload_observability,
     start_pose,
     sweep,
 )
 from ..filters.observability.mechanism import MODELS
-from ..filters.observability.payload_observability import PayloadObservability, payload_observability
 from ..machine import Machine
 from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 from ..report.files import read_table

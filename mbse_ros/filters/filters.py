@@ -80,9 +80,9 @@ def check_filter(name: str, hydraulics: bool = False) -> None:
     check_choice('estimator', name, OF_MACHINES if hydraulics else OF_MECHANISMS, NEEDS)
 
 
-def check_options(name: str, options: Iterable[str], hydraulics: bool = False) -> None:
-    """Raise SettingError for options that the filter of a name does not have, and as ``check_filter``."""
-    check_filter(name, hydraulics)
+def check_options(name: str, options: Iterable[str]) -> None:
+    """Raise SettingError for options that the filter of mechanisms of a name does not have."""
+    check_filter(name)
     known = list(signature(FILTERS[name]).parameters)[1:]
     for option in options:
         if option not in known:

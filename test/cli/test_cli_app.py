@@ -121,6 +121,8 @@ def test_the_command_line_starts_at_once():
      'thread_priority, cpu_affinity, '
      'lock_memory, latency_budget, remap, machine, valve, estimator, sources, payload, cycle, visualization, composed, '
      'outputs, scale, scale_records, scale_file, display, display_host, display_port, display_token_file, cycles'),
+    (['crane', 'estimator:=UKF'], "estimator: got 'UKF', expected one of hydraulic"),
+    (['linkage', 'estimator:=hydraulic'], "estimator: got 'hydraulic', expected a machine with hydraulics; else one"),
     (['crane', 'payload:=much'], "payload: got 'much'"),
     (['crane', 'machine:=excavator'], 'expected a path to a .yaml file or one of')])
 def test_up_refuses(words, text):

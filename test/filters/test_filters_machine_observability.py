@@ -17,11 +17,12 @@ from mbse_ros.filters.observability.machine import (
     in_motion,
     machine_observability,
     motion_poses,
+    payload_observability,
+    payload_regressor,
     sensor_slopes,
     start_pose,
     sweep,
 )
-from mbse_ros.filters.observability.payload_observability import payload_observability, payload_regressor
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.equations import measured_equations
 

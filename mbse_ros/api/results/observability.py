@@ -11,8 +11,7 @@ import numpy as np
 
 from ...errors import MbseError
 from ...filters.observability.information import BLIND
-from ...filters.observability.machine import MassAccuracy
-from ...filters.observability.payload_observability import PayloadObservability
+from ...filters.observability.machine import MassAccuracy, PayloadObservability
 from ...machine import Machine
 from ...report.data import Curve, Panel, Table
 from ...report.result import Result, ResultSeries, figure_of
