@@ -117,7 +117,7 @@ def _integrator(formulation: str, scheme: str, independent: Sequence[str] | str 
     if formulation not in REDUCED:
         if independent is not None:
             raise SettingError('independent', independent, f'none: {formulation} has all coordinates')
-        return partial(all_coordinates, formulation=formulation, **options)
+        return lambda task, record: all_coordinates(task, record, formulation, **options)
     if scheme == 'ali3p' and formulation != 'matrix_r':
         raise SettingError('formulation', formulation, 'none with ali3p, which is formulation and scheme in one')
     known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
