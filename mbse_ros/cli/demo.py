@@ -43,7 +43,8 @@ def run_demo(payload: float, seed: int, output: Path, duration: float) -> int:
     console = Console()
     folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
     folder.mkdir(parents=True)
-    agree = live(console, 'A crane', MachineArguments(payload=payload, seed=seed, duration=duration), folder)
+    agree = live(console, 'A crane', MachineArguments(payload=payload, seed=seed, duration=duration), folder,
+                 both_ways=True)
     (folder / 'excavator').mkdir()
     agree &= live(console, 'An excavator of 20 t', MachineArguments(
         machine='zx200', payload=EXCAVATOR_LOAD, cycle='boom', seed=seed, duration=duration), folder / 'excavator')

@@ -31,10 +31,13 @@ from ...machine import load_machine
 from ...offline.bag import estimate_bag, parse_tuning
 from ...offline.estimate import MachineEstimate
 from ...offline.estimate_report import report_run
+from ...report.data import COLORS, Band, Chart, Curve, Panel
 from ...report.linkage_drawing import write_linkage
+from ...report.plots import write_png
+from ...report.series import root_mean_square
 from ...report.text import number, print_table
 from ...report.writer import write_report
-from ...resources import share_directory
+from ...resources import preset_words, share_directory
 from ...simulation import estimator_benchmark
 from ...simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ...studies.estimators import write_estimator_plots
@@ -49,6 +52,8 @@ EXCAVATOR_LOAD = 800.0      # kg
 MECHANISM = 'four_bar'
 MOTION = 3.0            # s
 STUDY = 1.0             # s of the study, at 10 ms
+WAYS = {'one estimate (default)': 'estimated', 'inverse dynamics (preset paper)': 'low_passed'}     # their colours
+SETTLED = 1.0       # s, after which errors count
 SHOWN = ('forward Euler', 'augmented Euler', 'exponential exact')
 FILTERS = ('DEKF', 'errorEKF_EJ', 'errorEKF_FE', 'UKF')
 SENSORS = ('encoder', 'gyro_crank')
@@ -125,8 +130,9 @@ class CpuMeter:
         return (last - first) / (end - begin) if end > begin else 0.0
 
 
-def live(console: Console, who: str, arguments: MachineArguments, folder: Path) -> bool:
-    """A lift through the graph, recorded, estimated again offline, with a report; whether both agree."""
+def live(console: Console, who: str, arguments: MachineArguments, folder: Path, both_ways: bool = False) -> bool:
+    """A lift through the graph, recorded, estimated again offline, with a report, and weighed in ``both_ways``; whether
+    online and offline agree."""
     load = arguments.payload
     console.print(f'[bold]{who} lifts {load:g} kg[/bold]: simulated plant, observer and payload, drawing, recorder: '
                   'four processes over DDS')
@@ -138,6 +144,8 @@ def live(console: Console, who: str, arguments: MachineArguments, folder: Path) 
     estimate = estimate_bag(bag, load_machine(arguments.machine), parse_tuning(AS_ONLINE))
     verdict = agreement(online, estimate)
     show(console, load, online, estimate, verdict, cpu, latencies(bag))
+    if both_ways:
+        compare_ways(console, estimate, bag, folder)
     facts = {'True payload': f'{load:g} kg', 'Online and offline': str(verdict)}
     page = write_report(report_run(estimate, f'{who}: simulated lift of {load:g} kg', facts), folder / 'report')
     console.print(f'report: [bold]{page}[/bold]  (bag: {bag})')
@@ -181,6 +189,29 @@ def show(console: Console, payload: float, online: RecordSeries, estimate: Machi
                                f'{100 * cpu.share(COMPOSED):.0f} % of a core')
     table.add_row('offline', f'{estimate.log_seconds:.1f} s of data in {estimate.seconds:.2f} s')
     console.print(table)
+
+
+def compare_ways(console: Console, joint: MachineEstimate, bag: Path, folder: Path) -> None:
+    """Both ways to weigh on the same bag, in a table and a picture: motion and mass in one estimate, and inverse
+    dynamics of an observer that does not know the mass, by the preset ``paper``."""
+    paper = estimate_bag(bag, joint.machine, parse_tuning([*AS_ONLINE, *preset_words('paper')]))
+    curves, bands, rows = [], [], []
+    for (label, color), found in zip(WAYS.items(), (joint, paper)):
+        last, truth, settled = found.last.payload, found.truth, found.t > found.t[0] + SETTLED
+        columns = [found.names.index(f'velocity/{name}') for name in joint.machine.coordinates]
+        away = 0.0 if truth is None else root_mean_square((found.mean[:, columns] - truth.velocity)[settled])
+        true = float('nan') if truth is None else truth.payload[-1]
+        rows.append((label, f'{last.mass:.2f}', f'{last.lower:.2f} to {last.upper:.2f}', f'{last.mass - true:+.2f}',
+                     number(1e3 * away)))
+        curves.append(Curve(label, found.t, found.mass, COLORS[color]))
+        bands.append(Band(f'_{label}', found.t, found.lower, found.upper, COLORS[color]))       # not in the legend
+    print_table(console, 'the two ways to weigh, on this bag',
+                ('way', 'mass, kg', '95 % interval', 'error, kg', 'error of the velocity, RMS, mm/s or mrad/s'), rows)
+    if joint.truth is not None:
+        curves.append(Curve('true', joint.t, joint.truth.payload, COLORS['true'], 'dashes'))
+    panel = Panel('Mass of the payload by both ways, with 95 % intervals', 'kg', curves, tuple(bands), height=2.0)
+    write_png(Chart('Two ways to weigh', 'both_ways', (panel,)), (joint.t[0], joint.t[-1]), folder / 'both_ways.png')
+    console.print(f'picture: [bold]{folder / "both_ways.png"}[/bold]')
 
 
 def measured_lift(console: Console, folder: Path) -> None:
