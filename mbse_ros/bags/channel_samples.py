@@ -29,6 +29,21 @@ class Sample(NamedTuple):
     share: float = 1.0
 
 
+class InstantSamples(NamedTuple):
+    """Samples of one instant by channel, SI."""
+
+    stamp_ns: int
+    samples: dict[str, float]
+
+
+def by_stamp(samples: Iterable[Sample]) -> list[InstantSamples]:
+    """Samples of a message by their stamps and channels: delays of a map may tell them apart."""
+    found: dict[int, dict[str, float]] = {}
+    for sample in samples:
+        found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
+    return [InstantSamples(*item) for item in found.items()]
+
+
 class TopicReader(NamedTuple):
     """Type of a topic, and its samples from its name and a message."""
 

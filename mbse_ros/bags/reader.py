@@ -14,7 +14,7 @@ from ..errors import BagError, SampleError, StampError
 from ..monitor.clocks import Ages
 from .bag import Bag, RawMessage, decode, open_bag
 from .bulk_samples import BagSamples, Bulk, Placed, blocks
-from .channel_samples import Refuse, Sample, TopicReader, topic_readers
+from .channel_samples import Refuse, Sample, TopicReader, by_stamp, topic_readers
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, JOINTS, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
 SILENT = 'no sample in the bag'
@@ -200,14 +200,6 @@ class SampleReader(BagReader):
         pressures, imus = (topics.absolute(name, self.namespace) + '/' for name in (topics.pressure, topics.imu))
         known = (pressures, imus) if any(topic.startswith(imus) for topic in self._readers) else (pressures,)
         self._ignored = sorted(topic for topic in kinds if topic.startswith(known) and topic not in self._readers)
-
-
-def by_stamp(samples: Iterable[Sample]) -> list[tuple[int, dict[str, float]]]:
-    """Samples of a message by their stamps and channels: delays of a map may tell them apart."""
-    found: dict[int, dict[str, float]] = {}
-    for sample in samples:
-        found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
-    return list(found.items())
 
 
 def held_instead(kinds: Mapping[str, str]) -> str:

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import LinkageState
 
-from ...bags.channel_samples import Sample
+from ...bags.channel_samples import InstantSamples, by_stamp
 from ...bags.messages import linkage_message, serialized
-from ...bags.reader import by_stamp
 from ...dynamics.model import Model
 from ...errors import SampleError
 from ...sources.machine import own_sources, unused_variances
@@ -32,13 +30,6 @@ from .node_settings import MechanismSensorSettings
 
 PATIENCE = 5        # instants that a status must last to be reported
 SILENCE = 3.0       # s after which a topic of a map that is not there is reported
-
-
-class Taken(NamedTuple):
-    """Samples of one instant by channel, SI."""
-
-    stamp_ns: int
-    samples: dict[str, float]
 
 
 class MechanismNode(ManagedNode[Model]):
@@ -70,8 +61,8 @@ class MechanismNode(ManagedNode[Model]):
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)
-        self._waiting: Waiting[Taken] = Waiting()
-        self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message, pack=_taken)
+        self._waiting: Waiting[InstantSamples] = Waiting()
+        self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message, pack=by_stamp)
         self._patience = time.monotonic() + SILENCE
         for line in unused_variances(self.sources):
             self.warnings('variance', line)
@@ -95,11 +86,11 @@ class MechanismNode(ManagedNode[Model]):
             for refusal in self.stage.refusals():
                 self.warnings(refusal.channel, f'sample dropped: {refusal}')
 
-    def _read(self, samples: OwnTopicSamples, cdr: bytes) -> list[Taken]:
+    def _read(self, samples: OwnTopicSamples, cdr: bytes) -> list[InstantSamples]:
         """Samples of serialized bytes on one of the package's own topics, none of what cannot be used; of a value
         without a stamp the time is now."""
         try:
-            return _taken(samples.serialized(cdr, self.get_clock().now().nanoseconds, self._refuse))
+            return by_stamp(samples.serialized(cdr, self.get_clock().now().nanoseconds, self._refuse))
         except SampleError as error:
             self._refuse(error)
             return []
@@ -131,10 +122,6 @@ class MechanismNode(ManagedNode[Model]):
         """Numbers of the diagnostics."""
         return {**{f'dropped, {reason}': count for reason, count in self.stage.dropped.items()},
                 **{f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}}
-
-
-def _taken(samples: Sequence[Sample]) -> list[Taken]:
-    return [Taken(*item) for item in by_stamp(samples)]
 
 
 def sooner(*waits: float | None) -> float | None:
