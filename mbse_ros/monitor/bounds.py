@@ -174,14 +174,15 @@ class RangeCheck:
     def take(self, samples: Sequence[float]) -> dict[Fault, list[int]]:
         """Places, by fault, of those of the newest samples (channels,), SI, NaN where missing, that lie beyond."""
         found: dict[Fault, list[int]] = {}
+        beyond = self.beyond
         for fault, ends in self.ends.items():
             for place, low, high in ends:
                 value = samples[place]
                 if value < low or value > high:
                     found.setdefault(fault, []).append(place)
-                    self.beyond.setdefault(place, {})[fault] = value
-                elif value == value and place in self.beyond:
-                    self.beyond[place].pop(fault, None)
+                    beyond.setdefault(place, {})[fault] = value
+                elif beyond and value == value and place in beyond:
+                    beyond[place].pop(fault, None)
         return found
 
 

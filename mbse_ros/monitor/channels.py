@@ -264,6 +264,8 @@ class ChannelMonitor:
 
     def rejected(self, threshold: float) -> str:
         """Channels whose last sample the gate refused, as a reason; '' for none."""
+        if not any(self.offset):
+            return ''       # nearly always
         found = [f'{name} {offset:.3g} standard deviations off (gate {sqrt(threshold):.3g})'
                  for name, offset in zip(self.names, self.offset) if offset > 0]
         return f'{reason_of(Fault.REJECTED)}: {"; ".join(found)}' if found else ''

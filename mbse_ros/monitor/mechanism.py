@@ -5,7 +5,7 @@ coordinate, by what sees it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite, nan, sqrt
 from typing import NamedTuple
 
@@ -48,8 +48,9 @@ class MechanismMonitor(StateMonitor[MechanismState]):
         self._stddev = problem.stddev.tolist()
         units = [UnitRatio(measured_unit(problem.model.description, name.partition('.')[0]), angular)
                  for name, angular in zip(problem.channels, problem.angular)]
-        super().__init__(ChannelMonitor(problem.channels, mechanism_ends(problem, self._stddev), (),
-                                        self._seen_by_others, JumpCheck(problem.angular), units))
+        watch = ChannelMonitor(problem.channels, mechanism_ends(problem, self._stddev), (), self._seen_by_others,
+                               JumpCheck(problem.angular), units)
+        super().__init__(watch, self._lost, self._settling, self._doubtful)     # it settles before samples are asked
         self.bounds = Bounds(problem.model)
         self._settings = LinkageSettings()
         self.reset()
@@ -106,11 +107,6 @@ class MechanismMonitor(StateMonitor[MechanismState]):
         """What the filter made of the samples of an instant, and the coordinates and velocities (n,) it then had."""
         self._now, self._settings = (t, q, qd), settings
         self.watch.take(t, o, innovation, variance, used, stddev, settings)
-
-    @property
-    def questions(self) -> Sequence[Callable[[MechanismState, str], Assessment | None]]:
-        """A mechanism settles before its samples are asked."""
-        return self._lost, self._settling, self._doubtful
 
     def assess(self, state: MechanismState, threshold: float, settings: LinkageSettings) -> Assessment:
         """Of a state, with the settings in force."""

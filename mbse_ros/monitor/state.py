@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -36,25 +35,22 @@ class Assessment:
         return cls(status, '; '.join(text for text, _ in said), faults=joined(fault for _, fault in said), **more)
 
 
-class StateMonitor(ABC, Generic[T]):
-    """Watches the samples of a stage, channel by channel in ``watch``, and the states ``T`` that follow from them."""
+class StateMonitor(Generic[T]):
+    """Watches the samples of a stage, channel by channel in ``watch``, and the states ``T`` that follow from them.
+
+    ``questions`` to a state, and to what the gate has refused, in order: whether it can be, is settled, and has samples
+    that are in order; None: there is nothing to be said.
+    """
 
     start: float        # time, s, at which the state started
 
-    def __init__(self, watch: ChannelMonitor) -> None:
-        self.watch = watch
-
-    @property
-    @abstractmethod
-    def questions(self) -> Sequence[Callable[[T, str], Assessment | None]]:
-        """What is asked of a state and of what the gate has refused, in order: whether it can be, is settled, and has
-        samples that are in order; None: there is nothing to be said."""
+    def __init__(self, watch: ChannelMonitor, *questions: Callable[[T, str], Assessment | None]) -> None:
+        self.watch, self.questions = watch, questions
 
     def judge_state(self, state: T, threshold: float) -> Assessment:
         """Of a state: the first answer; ``threshold`` of the gate: see ``ChannelMonitor.rejected``."""
         refused = self.watch.rejected(threshold)
         for question in self.questions:
-            found = question(state, refused)
-            if found is not None:
+            if found := question(state, refused):
                 return found
         return Assessment(ObserverStatus.OK, refused, faults=Fault.REJECTED if refused else NONE)

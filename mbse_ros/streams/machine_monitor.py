@@ -5,7 +5,6 @@ and when coordinates start again by the sensors that alone see them."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from math import inf, isnan, nan, sqrt
 from typing import NamedTuple
 
@@ -59,8 +58,9 @@ class MachineMonitor(StateMonitor[MachineState]):
         self.machine, self._observer = machine, observer
         self._stddev = np.sqrt(variances(machine)).tolist()
         # values between two samples are no multiples of a step: the file's is taken
-        super().__init__(ChannelMonitor(machine.channels, machine_ends(machine),
-                                        [item.sensor.resolution for item in machine.all_channels]))
+        watch = ChannelMonitor(machine.channels, machine_ends(machine),
+                               [item.sensor.resolution for item in machine.all_channels])
+        super().__init__(watch, self._lost, self._doubtful, self._settling, self._disturbed)
         self._recovery = Recovery(machine, observer)
         self._positions, self._pressures = StepCheck(machine), PressureSteps(machine)
         self._faint, self._innovations = UnitCheck(machine), InnovationWatch()
@@ -186,11 +186,6 @@ class MachineMonitor(StateMonitor[MachineState]):
             self.watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev,
                             self._settings)
             self._innovations.take(self.ratios)
-
-    @property
-    def questions(self) -> Sequence[Callable[[MachineState, str], Assessment | None]]:
-        """Of a machine that settles samples are asked, too."""
-        return self._lost, self._doubtful, self._settling, self._disturbed
 
     def judge_state(self, state: MachineState, threshold: float) -> Assessment:
         """Of the state at the end of a segment, by its last samples."""

@@ -227,37 +227,19 @@ class PayloadStage:
 
 
 class Unweighed(PayloadStage):
-    """State estimates in, payload estimates without a mass out."""
+    """State estimates in, payload estimates without a mass out; no tuning changes anything."""
+
+    settings, note, budget, distrust = PayloadSettings(), '', (), ''
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings()) -> None:
-        self._reason, self._settings = why_unweighed(machine), settings
-
-    @property
-    def settings(self) -> PayloadSettings:
-        """The tuning in force."""
-        return self._settings
-
-    @property
-    def note(self) -> str:
-        """Nothing is wrong with a tuning that changes nothing."""
-        return ''
+        self._reason, self.settings = why_unweighed(machine), settings
 
     def configure(self, settings: PayloadSettings) -> None:
-        """Take new tuning; it changes nothing."""
-        self._settings = settings
+        """Take new tuning."""
+        self.settings = settings
 
     def reset(self) -> None:
         """Nothing is known that could be forgotten."""
-
-    @property
-    def budget(self) -> tuple[Cause, ...]:
-        """None."""
-        return ()
-
-    @property
-    def distrust(self) -> str:
-        """Nothing that could be trusted."""
-        return ''
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """No mass, and why."""
