@@ -115,7 +115,7 @@ def test_where_no_run_is_complete_the_first_error_is_raised(tmp_path):
 
 def test_numbers_of_the_wrong_sign_are_pointed_out(tmp_path, uncertain):
     *_, done = simulated(tmp_path / 'x', uncertain, '--runs', '20', '--vary', 'bodies.crank.mass=200%',
-                         '--no-pictures')
+                         '--duration', '0.01', '--no-pictures')
     assert 'warning: bodies.crank.mass: ' in done.err and 'have not the sign of 3' in done.err
 
 
