@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from machine_variants import changed
 
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.filters.parts.problem import problem
 from mbse_ros.monitor.bounds import Bounds, with_room
 from mbse_ros.monitor.channels import ChannelMonitor
+from mbse_ros.monitor.mechanism import ObservedCoordinates
 from mbse_ros.monitor.steps import JumpCheck, common_step
 from mbse_ros.monitor.units import UnitRatio
 from mbse_ros.streams.linkage import LinkageSettings
@@ -140,3 +143,17 @@ def test_where_a_free_joint_can_be(t: float, moved: float, speed: float, found: 
     at[model.z[0]], rate[model.z[0]] = moved, speed
     said = bounds.broken(t, at.tolist(), rate.tolist(), 1.0)
     assert found in said and bool(found) is bool(said)
+
+
+@pytest.mark.parametrize('sensors, shown, alone', [
+    (('encoder_1',), [True, False], [True]), (('crank_gyro_2',), [False, True], [True]),
+    (('coupler_gyro_1',), [False, False], [True]), (('encoder_1', 'coupler_gyro_1'), [True, True], [True, True]),
+    (('encoder_1', 'crank_gyro_1'), [True, False], [True, False])])
+def test_what_encoders_and_gyros_see_of_two_coordinates(
+        sensors: tuple[str, ...], shown: list[bool], alone: list[bool]) -> None:
+    """A coupler turns with both cranks; who knows a position over time knows its speed."""
+    model = load_model('five_bar', backend='vm')
+    seen, start = ObservedCoordinates(problem(model, sensors)), model.start.q
+    rows = seen.rows(start, np.zeros(2))
+    assert seen.shown(start).tolist() == shown
+    assert [seen.alone(rows, k, range(len(sensors))) for k in range(len(sensors))] == alone
