@@ -146,8 +146,8 @@ def stepped(step):
 
 
 @pytest.mark.parametrize('step, restarts, refused', [
-    (30_000_000, 1, 0), (-30_000_000, 1, 16), (300_000_000, 2, 0), (-300_000_000, 2, 4), (SECOND, 2, 0),
-    (-SECOND, 2, 4), (HOURS, 2, 0), (-HOURS, 2, 4)])
+    (30_000_000, 1, 0), (-30_000_000, 1, 16), (300_000_000, 2, 0), (-300_000_000, 2, 4), (HOURS, 2, 0),
+    (-HOURS, 2, 4)])
 def test_a_clock_that_is_stepped(step, restarts, refused):
     """As NTP does it: below max_gap (0.1 s) the stream goes on, back without what would be measured twice; beyond it
     all starts again, each state knows it, and the mass is kept."""
