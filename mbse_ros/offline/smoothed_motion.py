@@ -50,6 +50,11 @@ class SmoothedMotion(MotionEstimate):
     lag: float | None
 
     @property
+    def doubts(self) -> Sequence[str]:
+        """Those of the filter: what is wrong with the log."""
+        return self.filtered.doubts
+
+    @property
     def log_seconds(self) -> float:
         """Length of what was smoothed, s."""
         return len(self.place) * self.filtered.step
@@ -75,6 +80,7 @@ class SmoothedMotion(MotionEstimate):
         lines = [f'smoothed {self.model.description.name}: {", ".join(self.channels)}; {len(self.place)} instants '
                  f'of {self.filtered.step:g} s, {lag_text(self.lag)}'
                  + (f', in {len(self.stretches)} stretches' if len(self.stretches) > 1 else '')]
+        lines += self._distrust
         own, other = np.median(self.stddev, axis=0), np.median(self.filter_stddev, axis=0)
         lines += [f'  {name}: standard deviation {own[k]:.3g}, of the filter {other[k]:.3g} (medians)'
                   for k, name in enumerate(self.model.independent)]
@@ -95,7 +101,7 @@ class SmoothedMotion(MotionEstimate):
             'instants': len(self.place), 'stretches': len(self.stretches), 'names': self.smoother.names,
             'median_stddev': np.median(self.stddev, axis=0),
             'median_filter_stddev': np.median(self.filter_stddev, axis=0), 'truth': self.errors(),
-            'dropped': self.filtered.stage.dropped, 'cost': cost(self.seconds, self.log_seconds)}
+            'dropped': self.filtered.stage.dropped, 'cost': cost(self.seconds, self.log_seconds), **self._trust}
         if full:
             result['state'] = {'stamp_ns': self.stamps_ns, 'mean': self.mean, 'stddev': self.stddev,
                                'after': self.column('after')}
