@@ -103,6 +103,8 @@ def with_faults(page: str) -> str:
 
 
 def _entry(entry: Executable) -> str:
+    if entry.like:
+        return f'Parameters: those of [{entry.like}](#{entry.like}).\n'
     text = ''
     if entry.tuned:
         text += 'Tuning, changeable at run time:\n\n' + _table(fields(entry.tuned)) + '\n'

@@ -18,6 +18,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.display_node import DisplayNode
+from mbse_ros.nodes.errorekf_node import ErrorEkfNode
 from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.graphs.machine_graph import SCALE, machine_topics
@@ -79,7 +80,8 @@ def runs(machine, topics, tmp_path_factory):
         (ScaleNode, {**crane, 'records': 'none'}), (DisplayNode, {**crane, 'port': 0}),
         (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
-        (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
+        (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (ErrorEkfNode, {**linkage, 'unstamped': 'encoder_1'}),
+        (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
         (LinkagePlantNode, {'mechanism': 'five_bar', 'backend': 'vm', 'publish_clock': True}),
         (LinkagePlantNode, {'mechanism': 'pendulum', 'backend': 'vm'}),
         (RecorderNode, {'bag': str(folder / 'bag'), 'topics': recorded}), (ReplayNode, {'bag': str(folder / 'all')})]

@@ -35,11 +35,13 @@ from ..base.node_settings import (
 
 @dataclass(frozen=True)
 class Executable:
-    """One executable: what it does, settings read at the start only, settings that may change at run time."""
+    """One executable: what it does, settings read at the start only, settings that may change at run time; ``like``:
+    another one that has the same parameters."""
 
     text: str
     fixed: tuple[type[Settings], ...]
     tuned: type[Settings] | None = None
+    like: str = ''
 
     def names(self) -> set[str]:
         """Names of all its parameters."""
@@ -65,6 +67,8 @@ NODES: dict[str, Executable] = {
                                (DisplayNodeSettings,), DisplayTuning),
     'linkage_node': Executable('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
                                (LinkageNodeSettings,), LinkageSettings),
+    'errorekf_node': Executable('linkage_node by the name of its default filter, the error-state EKF errorEKF_FE.',
+                                (LinkageNodeSettings,), LinkageSettings, 'linkage_node'),
     'linkage_plant_node': Executable('Simulated mechanism with its sensors, in real time.',
                                      (LinkagePlantNodeSettings, LinkagePlantSettings)),
     'smoother_node': Executable('Samples of a mechanism\'s sensors to its state a lag ago, by the smoother.',
