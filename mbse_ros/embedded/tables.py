@@ -60,6 +60,11 @@ class EstimatorSetup:
         if not self.joint and self.guard < 1:
             raise SettingError('payload.guard_time', self.payload.guard_time, f'a step or more, {self.step:g} s')
 
+        for name, value, default in (('observer.measurements', self.observer.measurements, 'samples'),
+                                     ('payload.low_pass', self.payload.low_pass, 'information')):
+            if value != default:
+                raise SettingError(name, value, f'{default}: the other one is not in C')
+
     @property
     def joint(self) -> bool:
         """Whether the observer weighs; else the estimator is that of the papers, motion first, then the mass."""

@@ -182,7 +182,8 @@ class HydraulicObserver:
         n, m = len(values), len(self.channels)
         if dt != self._prepared:
             self.prepare(dt)
-        plan, tuning = self._plans.next(n, repeats, dt), self.running.tuning
+        shared = repeats if self.settings.measurements == 'samples' else np.ones(m)
+        plan, tuning = self._plans.next(n, shared, dt), self.running.tuning
         tuning[self._dt] = dt
         noise, self._force_psd = self._variance, self.settings.force_psd
         if len(plan.divided):

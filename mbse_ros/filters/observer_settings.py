@@ -17,6 +17,9 @@ class ObserverSettings(Settings):
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))
+    measurements: str = setting('samples', 'samples: each corrects once, at its stamp; interpolated: so does the value '
+                                           'of each step between them, with the same variance, as in the paper',
+                                choices=('samples', 'interpolated'))
     acceleration_psd: float = setting(20.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
     pressure_psd: float = setting(0.4, 'Random walk of the pressures: errors of the valve model', 'MPa^2/s', 0.0, 1e4)
     spool_psd: float = setting(1e-6, 'Random walk of the spool: errors of the lag model', 'V^2/s', 0.0, 1e3)

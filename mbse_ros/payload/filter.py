@@ -258,6 +258,15 @@ class MassFilter:
         weight, weighted = np.add.reduce(rows[:, :2]).tolist()
         self._scatter.update(weight, weighted, len(rows))
 
+    def alike(self, rows: np.ndarray) -> np.ndarray:
+        """Rows with weights for which the low-pass has its gain from the first sample on, as printed (Pyrhönen et al.,
+        mass estimation, Eq. 58): its total stays the information of that sample."""
+        total = self.total or float(rows[0, 0])
+        weights = np.full(len(rows), self._gain * total)
+        if not self.total:
+            weights[0] = total
+        return rows * (weights / rows[:, 0])[:, None]
+
     def take_some(self, rows: np.ndarray, taken: np.ndarray, forgotten: np.ndarray) -> None:
         """Rows of which some are ``taken`` (n,), in parts between the steps in which the window starts again."""
         first, forgotten = 0, forgotten.copy()

@@ -32,6 +32,9 @@ class PayloadSettings(Settings):
 
     low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample of 1 ms; at another step it '
                                          'forgets as much in the same time', '', 1e-6, 1.0)
+    low_pass: str = setting('information', 'information: samples count by it, as a running mean at first; plain: all '
+                                           'alike from the first one on, as in the paper (weighing apart)',
+                            choices=('information', 'plain'))
     window: int = setting(401, 'Samples of 1 ms in the triangular window (made odd); at another step it is as long', '',
                           1, 20001)
     min_speed: float = setting(0.0, "Slowest piston whose friction is trusted; 0: 1.2 times the transition velocity of "

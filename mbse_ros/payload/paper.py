@@ -140,6 +140,10 @@ class PaperEstimator:
         """See ``PayloadEstimator``; so the others."""
         return self._filter.kept
 
+    @property
+    def _plain(self) -> bool:
+        return self.settings.low_pass == 'plain'
+
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on."""
         changed, self.settings = other_filters(settings, self.settings), settings
@@ -169,7 +173,7 @@ class PaperEstimator:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
             released = self._guard.release(samples.rows, clean, round(self.settings.guard_time / dt))
             if len(released):
-                self._filter.take(released)
+                self._filter.take(self._filter.alike(released) if self._plain else released)
         else:
             self._guard.clear()
         if not self._unweighed.whole:
@@ -211,7 +215,7 @@ class PaperEstimator:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
         variance, freedom = self._filter.variance
         if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
-            variance, freedom = samples / self._filter.total, inf
+            variance, freedom = (1 if self._plain else samples) / self._filter.total, inf
         systematic = sum(s * s * v for s, v in zip(value[1:].tolist(), self._variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         return Mass(float(value[0]), sqrt(variance + systematic), half, raw, float(self._filter.low_passed[0]), samples,

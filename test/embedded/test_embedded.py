@@ -154,6 +154,8 @@ def test_quantile():
     (['patu655_lift', '--dt', '3e-3'], '--dt: got 0.003'), (['patu655_lift', '--order', '2'], 'a mechanism'),
     (['patu655_lift', '--dt', '5e-3'], '--dt: got 0.005, expected at most 0.002 s'),
     (['patu655_lift', '--set', 'observer.weighing=apart', '--set', 'payload.guard_time=0'], 'guard_time'),
+    (['patu655_lift', '--set', 'observer.measurements=interpolated'], 'observer.measurements'),
+    (['patu655_lift', '--set', 'payload.low_pass=plain'], 'payload.low_pass'),
     (['patu655_lift', '--set', 'interpolation.step=1'], '--set')])
 def test_refused(words, text, tmp_path):
     assert text in refused('export-c', *words, '--estimator', '-o', tmp_path / 'c')
