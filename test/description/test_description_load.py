@@ -12,7 +12,7 @@ from mbse_ros.description.explain import explain
 from mbse_ros.description.language.expressions import evaluate
 from mbse_ros.description.load import known_mechanisms, load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef, Scalar
-from mbse_ros.description.tables import Section
+from mbse_ros.description.tables import Section, row
 
 HEAD = 'format: mbse/mechanism/1\nname: test\ngravity: 9.81\n'
 BAR = 'mass: 1 kg, uniform: true'
@@ -240,3 +240,10 @@ def test_mechanisms_of_the_package(name):
     tables = explain(mechanism)
     assert all(isinstance(table, Section) and table.rows for table in tables)
     assert {f'body {body}' for body in mechanism.bodies} <= {table.title for table in tables}
+
+
+@pytest.mark.parametrize('number, note, shown', [
+    (Scalar(1.0, text='2*L', source='drawing'), 'own', 'own'), (Scalar(1.0, text='2*L', source='drawing'), '', '2*L'),
+    (Scalar(1.0, source='drawing'), '', 'drawing'), (1.0, '', '')])
+def test_a_number_is_explained_by_its_note_its_arithmetic_or_its_source(number, note, shown):
+    assert row('x', number, 'm', note).note == shown
