@@ -8,7 +8,7 @@ import pytest
 from mbse_ros.dynamics.formulations.by_name import FORMULATIONS
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.errors import SettingError
+from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
 
 LENGTH, STEP = 0.3, 0.015
 EXACT = [name for name in FORMULATIONS if name not in ('matrix_r', 'penalty')]
@@ -100,3 +100,10 @@ def test_a_wrong_number_of_inputs_is_refused():
     with pytest.raises(SettingError, match='inputs'):
         simulate(load_model('four_bar', backend='vm'), 0.1, 0.01, 'rk4', formulation='kkt',
                  inputs=lambda t, q, qd: np.zeros(7))
+
+
+@pytest.mark.parametrize('dt, error, named', [(0.3, DivergenceError, 'forward_euler.*finite'),
+                                              (1.0, PositionProblemError, r't = \d.*position problem')])
+def test_a_step_that_is_far_too_long_says_where_it_ended(dt, error, named):
+    with pytest.raises(error, match=named):
+        simulate(load_model('five_bar', 'relative', backend='vm'), 6.0, dt, 'forward_euler', formulation='kkt')

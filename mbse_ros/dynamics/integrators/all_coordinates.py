@@ -18,6 +18,7 @@ import numpy as np
 from ...errors import MbseError, PositionProblemError, SettingError, check_choice
 from ..formulations.by_name import FORMULATIONS
 from ..formulations.decomposition import decompose
+from ..formulations.terms_arrays import Terms
 from .fixed_step import ITERATIONS, STAGES, WEIGHTS
 from .task import MotionRecord, MotionTask, at_time
 
@@ -52,11 +53,12 @@ class AllCoordinates:
         ArithmeticError for a state that is out of numbers."""
         if not np.isfinite(y).all():
             raise ArithmeticError('the state left the finite numbers')
-        q, qd, model = y[:self.n], y[self.n:], self.task.model
-        u, multipliers = self.task.u(t, q, qd), np.zeros(len(model.rows))
+        q, qd = y[:self.n], y[self.n:]
+        u, multipliers = self.task.u(t, q, qd), np.zeros(len(self.task.model.rows))
+        terms = self._terms(t, q, qd, u)
         self.record.evaluations += 1
         try:
-            found = self._solve(model.terms(q, qd, u, t).take(self._rows))
+            found = self._solve(terms.take(self._rows))
         except ValueError as error:
             raise SettingError('options', '', str(error)) from error
         except MbseError as error:
@@ -72,15 +74,21 @@ class AllCoordinates:
         """The state back on its constraints; as it is where these give way. Raises PositionProblemError."""
         if self._yields:
             return y
-        q, qd, model = y[:self.n].copy(), y[self.n:].copy(), self.task.model
+        q, qd = y[:self.n].copy(), y[self.n:].copy()
         least = CLOSED * max(1.0, float(np.abs(q).max()))
         for _ in range(CLOSINGS):
-            terms = model.terms(q, qd, None, t)
+            terms = self._terms(t, q, qd)
             violation = float(np.abs(terms.Phi).max(initial=0.0))
             if violation <= least:
                 return np.concatenate([q, qd - decompose(terms.J).solve(terms.Phidot)])
             q -= decompose(terms.J).solve(terms.Phi)
-        raise at_time(PositionProblemError(violation, CLOSINGS), t)
+        raise at_time(PositionProblemError(violation, CLOSINGS, q), t)
+
+    def _terms(self, t: float, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None) -> Terms:
+        try:
+            return self.task.model.terms(q, qd, u, t)
+        except ValueError as error:
+            raise ArithmeticError(str(error)) from error
 
     def write(self, step: int, y: np.ndarray) -> None:
         """Keep a state in the record."""
