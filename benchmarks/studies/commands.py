@@ -135,7 +135,19 @@ def graphs(json_: Json = None,
                whole_numbers('--logs', logs), backend)
 
 
+def papers(json_: Json = None,
+           paper: Annotated[list[str] | None, typer.Option(help='Only this page of docs/papers; repeat it.')] = None,
+           part: Annotated[str, typer.Option(help='Only rows with this text in their first cell.')] = '') -> None:
+    """What the five papers say, row by row.
+
+    Runs the tests and measurements that show the rows of docs/papers; ends with 1 where one failed.
+    """
+    from .papers import run_papers
+    run_papers(json_, paper or [], part)
+
+
 def add_to(benchmark: typer.Typer) -> None:
     """All of them."""
-    for study in (kernels, pipeline, startup, bags, energy, simulation, formulations, scaling, graphs):
+    for study in (kernels, pipeline, startup, bags, energy, simulation, formulations, scaling, graphs,
+                  papers):
         benchmark.command()(study)
