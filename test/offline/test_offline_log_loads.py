@@ -115,7 +115,7 @@ def test_at_10_hz_no_load_that_never_was(name: str, cycle: str, payload: float) 
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     machine, folder = built('zx200')[0], tmp_path_factory.mktemp('bags') / 'dig'
     with BagWriter(folder, 'mcap', frame=machine.name) as writer:
-        for frame in frames_of('zx200', 'dig', 1200.0, 100.0):
+        for frame in frames_of('zx200', 'dig', 1200.0, 50.0):
             write_frame(writer, machine, frame)
     return folder
 
@@ -140,7 +140,7 @@ def test_one_list(bag: Path, tmp_path: Path) -> None:
     assert [own.start - first, own.end - first, own.mass, own.lower, own.upper] == pytest.approx(
         [load['start_s'], load['end_s'], load['mass'], lower, upper], rel=1e-12)
     assert (own.status, own.trusted, list(own.faults)) == (load['status'], load['trusted'], load['faults'])
-    (live,) = loads_of(frames_of('zx200', 'dig', 1200.0, 100.0), built('zx200')[0])
+    (live,) = loads_of(frames_of('zx200', 'dig', 1200.0, 50.0), built('zx200')[0])
     assert live.record.data == own.record.data
 
 
