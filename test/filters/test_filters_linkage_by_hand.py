@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF, errorEKF, errorEKF_EJ and errorEKF_FE against those written from the print of Naya et al., review, in plain
-NumPy."""
+"""DEKF, SCKF and the errorEKFs against those written from the print of Naya et al., review, in plain NumPy."""
 
 from __future__ import annotations
 
@@ -16,12 +15,15 @@ from naya_by_hand import (
     SIGMA,
     SIGMA_FE,
     acceleration,
+    all_constraints,
     dekf,
+    dependent_ekf,
     error_ekf,
     error_ekf_ej,
     error_ekf_fe,
     observed,
     position_problem,
+    sckf,
     trapezoid,
 )
 
@@ -108,3 +110,20 @@ def test_linearised_correction() -> None:
                     for way in (False, True))
     difference = np.abs(full - linear)
     assert 1e-7 < difference[:100].max() < 1e-5 and difference[200:].max() < 1e-7
+
+
+@pytest.mark.parametrize('names', [('encoder',), ('coupler_gyro',), ('encoder', 'coupler_gyro')])
+@pytest.mark.parametrize('error', [0.02, ERROR])
+def test_the_printed_sckf(names: tuple[str, ...], error: float) -> None:
+    """Means and covariances of all coordinates and velocities, with the noise of Eqs. 108 to 112 and the paper's loop;
+    constraints that depend on each other by rounding alone are kept apart by 1e-12 of their spread."""
+    means, covariances = dependent_ekf(log(names), names, START + error, GRAVITY - 1.0, sckf)
+    model = wrong_model(load_model('four_bar'))
+    observer = LinkageObserver(model, 'SCKF', names, {'acceleration': Q_C}, beta=10.0, passes=5, tolerance=1e-3,
+                               noise='printed')
+    observer.start(wrong_start(model, error), stddev=np.sqrt(P0))
+    found = observer.run(DT * np.arange(1, STEPS + 1), log(names))
+    assert (np.abs(found.mean - means) / np.abs(means).max(axis=0)).max() < 1e-7
+    assert np.abs(found.covariance - covariances[-1]).max() < 1e-6 * np.abs(covariances[-1]).max()
+    violations = [np.linalg.norm(all_constraints(x)[0]) for x in found.mean]
+    assert 1e-6 < max(violations) < 1e-3

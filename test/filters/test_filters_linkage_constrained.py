@@ -176,3 +176,9 @@ def test_spread_of_innovations_is_that_along_the_constraints(estimator):
 def test_bad_options_are_named(estimator):
     with pytest.raises(SettingError, match='slack'):
         LinkageObserver(world('four_bar')[1], estimator, ('encoder',), {'acceleration': 1.0}, slack=0.0)
+
+
+@pytest.mark.parametrize('options', [{'tolerance': -1.0}, {'tolerance': np.nan}, {'noise': 'van_loan'}])
+def test_bad_options_of_the_printed_form_are_named(options):
+    with pytest.raises(SettingError, match=next(iter(options))):
+        LinkageObserver(world('four_bar')[1], 'SCKF', ('encoder',), {'acceleration': 1.0}, **options)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF, errorEKF, errorEKF_EJ and errorEKF_FE of Naya et al., review, on its four-bar linkage, from the print in plain
-NumPy.
+"""DEKF, SCKF and the errorEKFs of Naya et al., review, on its four-bar linkage, from the print in plain NumPy.
 
 Equation numbers are those of the paper. Coordinates ``q = [x1, y1, x2, y2, theta]`` of the crank's tip, of the
 coupler's end and of the crank's angle; one independent coordinate, ``z = theta``. SI.
@@ -20,6 +19,7 @@ TRANSITION = np.array([[1.0, DT], [0.0, 1.0]])                                  
 PLANT_NOISE = Q_C * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])           # Eq. 107, by van Loan
 P0 = 0.0076                                             # section 12.1, of every state
 SIGMA_FE = 2.291e-3                                     # section 12.1, rad2/s4 a step
+SCALES = np.array([2.0, 2.0, 2.0, 0.5])                 # of the constraints in our four-bar, which a tolerance sees
 FORCE_NOISE = np.diag([0.0, 0.0, SIGMA_FE])             # Eq. 105
 FORCE_WALK = SIGMA_FE * np.array([[DT ** 4 / 20, DT ** 3 / 8, DT ** 2 / 6], [DT ** 3 / 8, DT ** 2 / 3, DT / 2],
                                   [DT ** 2 / 6, DT / 2, 1.0]])      # of a random walk with that variance over a step
@@ -199,3 +199,64 @@ def error_ekf_fe(samples: np.ndarray, names: tuple[str, ...], theta: float, grav
         force += reduced_mass(position_problem(theta)) * error[2]                              # Eq. 80
         found.append(((theta, zd, force), P))
     return np.array([x for x, _ in found]), np.array([P for _, P in found])
+
+
+def dependent_noise(q: np.ndarray) -> np.ndarray:
+    """Plant noise (10, 10) of Eqs. 108 to 112, sigma_b = 1."""
+    R, Sigma = matrix_R(q)[0], np.eye(10)
+    for first, variance in ((0, Q_C * DT ** 3 / 3), (5, Q_C * DT)):
+        Sigma[first + 4, first:first + 5] = Sigma[first:first + 5, first + 4] = R * variance
+    return Sigma
+
+
+def all_constraints(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``[Phi, Phidot]`` (8,) and the derivative (8, 10) by ``[q, qd]``."""
+    q, qd = np.split(x, 2)
+    J, rate = (SCALES[:, None] * of for of in (jacobian(q), jacobian_rate(q, qd)))     # d(Phi_q qd)/dq is d(Phi_q)/dt
+    return np.append(SCALES * constraints(q), J @ qd), np.block([[J, np.zeros((4, 5))], [rate, J]])
+
+
+def all_observed(names: Iterable[str], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """h (s,) of encoder or gyros as functions of all coordinates and velocities, and h_x (s, 10)."""
+    (x1, y1, x2, y2, theta), (v1, w1, v2, w2, omega) = np.split(x, 2)
+    a, b, v, w = x2 - x1, y2 - y1, v2 - v1, w2 - w1
+    square = a ** 2 + b ** 2
+    turn = (a * w - b * v) / square
+    by_a, by_b = w / square - 2 * a * turn / square, -v / square - 2 * b * turn / square
+    found = {'encoder': (theta, np.eye(10)[4]), 'crank_gyro': (omega, np.eye(10)[9]), 'coupler_gyro': (turn, np.array(
+        [-by_a, -by_b, by_a, by_b, 0, b / square, -a / square, -b / square, a / square, 0]))}
+    h, H = zip(*(found[name] for name in names))
+    return np.array(h), np.array(H)
+
+
+def dependent_ekf(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float, constrain
+                  ) -> tuple[np.ndarray, np.ndarray]:
+    """Means (k, 10) and covariances (k, 10, 10) of a filter of section 6, from rest at theta; ``constrain`` gives x, P
+    from the predicted ones, h(x) and h_x, R, and the sample."""
+    x, P, found = np.append(position_problem(theta), np.zeros(5)), P0 * np.eye(10), []
+    F, R = np.eye(10) + DT * np.eye(10, k=5), np.diag([SIGMA[name] ** 2 for name in names])     # Eq. 57
+    for o in samples:
+        q, qd = np.split(x, 2)
+        R_q, slope = matrix_R(q)
+        qdd = R_q * acceleration(q, qd[4], gravity) + slope * qd[4] ** 2
+        P = F @ P @ F.T + dependent_noise(q)                                                   # Eq. 58
+        x = x + DT * np.append(qd, qdd)                                                        # Eq. 56
+        x, P = constrain(x, P, lambda x: all_observed(names, x), R, o)
+        found.append((x, P))
+    return np.array([x for x, _ in found]), np.array([P for _, P in found])
+
+
+def sckf(x: np.ndarray, P: np.ndarray, see, R: np.ndarray, o: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Section 6.1: the sensors, then the constraints until they hold to 1e-3; alpha 0.1, beta 10."""
+    h, H = see(x)
+    change, P = corrected(P, o - h, H, R)                                                      # Eqs. 59 to 61
+    x, weakening = x + change, None
+    for _ in range(5):
+        c, C = all_constraints(x)
+        if np.linalg.norm(c) < 1e-3:
+            break
+        weakening = 0.1 * C @ P @ C.T if weakening is None else weakening * np.exp(-10)        # Eqs. 62, 66
+        K = P @ C.T @ np.linalg.inv(C @ P @ C.T + weakening)                                   # Eq. 63
+        rest = np.eye(10) - K @ C
+        x, P = x - K @ c, rest @ P @ rest.T + K @ weakening @ K.T                              # Eqs. 64, 65
+    return x, P
