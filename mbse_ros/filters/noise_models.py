@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 
-from ..errors import check_choice
+from ..errors import SettingError, check_choice
 from .ekf import (
     EkfVariant,
     actuator_places,
@@ -38,11 +38,12 @@ LARGEST = 10.0       # of the start: nor above it, where a filter that is lost w
 OUTLIER = 9.0        # largest square of one sample's ratio, beyond which it is more than noise
 TINY = 1e-300
 COLORS = ('plant', 'measurement', 'both')
+PLANT_LAWS = ('ratio', 'printed')
 LAWS = ('correction', 'innovation')
 
 
 def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: int = 50, adapt: str = 'plant',
-                          actuators: Sequence[str] = ()) -> Filter:
+                          actuators: Sequence[str] = (), law: str = 'ratio') -> Filter:
     """AerrorEKF_FE; noise ``acceleration`` (g,), density of the acceleration error's random walk, is where it starts.
 
     ``adapt``: the plant's noise, the sensors' (Eq. 92), or both, which one sensor a coordinate cannot distinguish (the
@@ -55,17 +56,29 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     rules the first step alone. To keep it until the window is full, or to take the mean of the few samples that there
     are, costs what they say about a position that the sensors see only through the accelerations: with the papers'
     start, 40 times too large, one to four runs of twenty with a coupler's gyro are then lost.
+
+    ``law='printed'``: the absolute value of the mean of Eq. 91 as it stands, without bounds, as variance of the
+    acceleration error alone (Eq. 94), and the identity of Eq. 79. Not with ``actuators``.
     """
     check_choice('adapt', adapt, NOISES)
+    check_choice('law', law, PLANT_LAWS)
+    printed = law == 'printed'
+    if printed and actuators:
+        raise SettingError('law', law, 'ratio, or no actuators')
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
-    choice = EkfVariant(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
+    choice = EkfVariant(motion, with_force, force=True, actuators=actuator_places(problem, actuators),
+                        held='acceleration' if printed else 'force')
     plant, sensors = adapt != 'sensors', adapt != 'plant'
+    density_of = _printed_density if printed else _density
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
-        density = _density(state, tuning['acceleration'], window) if plant else tuning['acceleration']
-        P = spread_out(F, state['P'], along(ahead, noise(density, tuning['dt'])))
+        density = density_of(state, tuning['acceleration'], window) if plant else tuning['acceleration']
+        Sigma = noise(density, tuning['dt'])
+        if printed:
+            Sigma = ca.diag(ca.vertcat(problem.zeros(2 * g), density * tuning['dt']))
+        P = spread_out(F, state['P'], along(ahead, Sigma))
         return {**state, **ahead, 'x': error_mean(problem, ahead, 3), 'P': P, 'density': density}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -73,7 +86,10 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
         R = _variance(state, tuning['variance'], window) if sensors else tuning['variance']
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, R, tuning['gate'])
         expected = ca.fmax(ca.diag(state['P'] - P)[2 * g:], TINY)
-        memory = _remember(state, 'count', innovations[2], window, ratios=ca.fmin(x[2 * g:] ** 2 / expected, OUTLIER),
+        ratio = ca.fmin(x[2 * g:] ** 2 / expected, OUTLIER)
+        if printed:      # F P F' of Eq. 91 is the predicted covariance without its noise
+            ratio = state['density'] + (x[2 * g:] ** 2 - ca.diag(state['P'] - P)[2 * g:]) / tuning['dt']
+        memory = _remember(state, 'count', innovations[2], window, ratios=ratio,
                            densities=state['density']) if plant else {}
         if sensors:
             term = innovations[0] ** 2 - (innovations[1] - R)
@@ -94,6 +110,11 @@ def _density(state: Parts, start: ca.SX, window: int) -> ca.SX:
     ratio, mean = ca.sum2(state['ratios']) / count, ca.sum2(state['densities']) / window
     found = ca.fmin(ca.fmax(mean * ratio, SMALLEST * start), LARGEST * start)
     return ca.if_else(state['count'] > 0.5, found, start)
+
+
+def _printed_density(state: Parts, start: ca.SX, window: int) -> ca.SX:
+    """Density (g,) of Eq. 91, whose terms over the step are in place of the ratios."""
+    return ca.if_else(state['count'] > 0.5, ca.fabs(ca.sum2(state['ratios'])) / window, start)
 
 
 def _variance(state: Parts, start: ca.SX, window: int) -> ca.SX:

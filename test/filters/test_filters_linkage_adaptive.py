@@ -64,3 +64,9 @@ def test_sensor_noise_is_found():
 def test_unknown_noise_is_refused():
     with pytest.raises(SettingError, match='adapt'):
         run('encoder', adapt='all')
+
+
+def test_unknown_or_impossible_law_is_refused():
+    for options in ({'law': 'mean'}, {'law': 'printed', 'actuators': ('motor',)}):
+        with pytest.raises(SettingError, match='law'):
+            run('encoder', **options)

@@ -184,17 +184,20 @@ def error_ekf_ej(samples: np.ndarray, names: tuple[str, ...], theta: float, grav
 
 
 def error_ekf_fe(samples: np.ndarray, names: tuple[str, ...], theta: float, gravity: float,
-                 noise: np.ndarray = FORCE_NOISE) -> tuple[np.ndarray, np.ndarray]:
+                 noise: np.ndarray = FORCE_NOISE, window: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """As ``error_ekf``, with the acceleration's error as a third state that becomes a force: means and covariances (k,
-    3, 3); the third of the means is the force, N m."""
-    zd, force, P, found = 0.0, 0.0, P0 * np.eye(3), []
+    3, 3); the third of the means is the force, N m. ``window``: samples of the AerrorEKF_FE of section 10.1."""
+    zd, force, P, found, terms = 0.0, 0.0, P0 * np.eye(3), [], []
     for o in samples:
         F = np.array([[1.0, DT, DT ** 2 / 2], [0.0, 1.0, DT], [0.0, 0.0, 1.0]])                # Eq. 79
         F[:2, :2] += np.outer([DT ** 2 / 2, DT], slopes(theta, zd, gravity, force))
         theta, zd = trapezoid(theta, zd, gravity, None, force)
-        P = F @ P @ F.T + noise
+        without = F @ P @ F.T
         h, H, R = observed(names, position_problem(theta), zd)
-        error, P = corrected(P, o - h, np.column_stack([H, np.zeros(len(H))]), R)
+        error, P = corrected(without + noise, o - h, np.column_stack([H, np.zeros(len(H))]), R)
+        if window:
+            terms.append(error[2] ** 2 + P[2, 2] - without[2, 2])                              # Eq. 91
+            noise = np.diag([0.0, 0.0, abs(sum(terms[-window:])) / window])                    # Eq. 94
         theta, zd = theta + error[0], zd + error[1]
         force += reduced_mass(position_problem(theta)) * error[2]                              # Eq. 80
         found.append(((theta, zd, force), P))
