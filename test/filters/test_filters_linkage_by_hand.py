@@ -26,6 +26,7 @@ from naya_by_hand import (
     sckf,
     trapezoid,
 )
+from scipy.optimize import newton
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.filters.observer import LinkageObserver
@@ -108,6 +109,28 @@ def test_the_printed_filter_from_a_far_start(estimator: str) -> None:
     """The start of section 12: two iterations of Newton's method leave some 1e-8 of the first, large correction."""
     means, covariance = observed_by(estimator, ('encoder',), np.pi / 16)
     assert means.max() < 1e-6 and max(means[200:].max(), covariance.max()) < 1e-9
+
+
+def test_cekf_with_positions_as_the_only_unknowns() -> None:
+    """End of section 3: with a sensor of positions, Eq. 24a and the trapezoidal rule give the velocity as a function of
+    the position, and what is left of Eq. 25 is one equation a degree of freedom, with the same solution."""
+    names, gravity = ('encoder',), GRAVITY - 1.0
+    model = wrong_model(load_model('four_bar'))
+    observer = LinkageObserver(model, 'CEKF_published', names, {'acceleration': 0.73303}, history=True)
+    observer.start(wrong_start(model, 0.02), stddev=np.sqrt(P0))
+    found, (z, w), P = observer.run(DT * np.arange(1, 101), log(names)[:100]), (START + 0.02, 0.0), P0 * np.eye(2)
+    for o, mean, after in zip(log(names)[:, 0], found.mean, found.covariances):
+        K, a = P[:, 0] / SIGMA['encoder'] ** 2, acceleration(position_problem(z), w, gravity)
+
+        def velocity(new: float) -> float:
+            return 2 / DT * (new - z) - w + K[0] * (new - o)
+
+        def left(new: float) -> float:
+            ahead = acceleration(position_problem(new), velocity(new), gravity)
+            return velocity(new) - w - DT / 2 * (a + ahead - K[1] * (new - o))
+        new = newton(left, mean[0] + 1e-4, tol=1e-15)
+        z, w, P = new, velocity(new), after
+        assert [z, w] == pytest.approx(mean, abs=1e-9)
 
 
 def test_the_acceleration_by_hand() -> None:

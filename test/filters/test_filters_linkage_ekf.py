@@ -7,6 +7,7 @@ from linear_mechanism import MASS, STDDEV, A, H, linear_model
 from scipy.linalg import expm
 
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.filters.rauch_tung_striebel import smooth
@@ -20,6 +21,7 @@ EYE = np.eye(2)
 HALF = np.linalg.inv(EYE - DT / 2 * A)
 MOTIONS = {'forward_euler': (EYE + DT * A, DT * PUSH),
            'exact': (expm(A * DT), np.linalg.solve(A, (expm(A * DT) - EYE) @ PUSH)),
+           'heun': (EYE + DT * A + DT ** 2 / 2 * A @ A, DT * (EYE + DT / 2 * A) @ PUSH),
            'trapezoid': (HALF @ (EYE + DT / 2 * A), HALF @ (DT * PUSH))}
 
 
@@ -63,14 +65,41 @@ def expected(log, F, motion, sensors=('place', 'speed', 'feel')):
 @pytest.mark.parametrize('estimator, options, motion, exact', [
     ('DEKF', {'transition': 'exact'}, 'exact', 'flow'),
     ('DEKF', {}, 'forward_euler', 'simple'),
+    ('DEKF', {'transition': 'heun'}, 'heun', 'heun'),
     ('errorEKF_EJ', {}, 'trapezoid', 'taylor')])
 def test_equal_to_the_kalman_filter(log, estimator, options, motion, exact):
     simple = np.array([[1.0, DT], [0.0, 1.0]])
-    F = {'flow': expm(A * DT), 'simple': simple, 'taylor': simple + np.outer([DT ** 2 / 2, DT], A[1])}[exact]
+    F = {'flow': expm(A * DT), 'heun': MOTIONS['heun'][0], 'simple': simple,
+         'taylor': simple + np.outer([DT ** 2 / 2, DT], A[1])}[exact]
     observer, found = observe(estimator, log, **options)
     means, P = expected(log, F, motion)
     np.testing.assert_allclose(found.mean[:, :2], means, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.covariance, P, rtol=1e-9, atol=1e-12)
+
+
+def test_heun_has_order_two_and_its_own_jacobian():
+    """On the four-bar: half the step leaves a quarter of the error; F is the derivative of the prediction."""
+    model, errors = load_model('four_bar'), []
+    exact = simulate(model, 1.0, 1e-3, 'dop853').q[-1, model.z]
+    for dt in (0.01, 0.005):
+        observer = LinkageObserver(model, 'DEKF', ('encoder',), {'acceleration': 0.1}, transition='heun')
+        observer.start()
+        t = dt * np.arange(1, round(1 / dt) + 1)
+        errors.append(np.abs(observer.run(t, np.full((len(t), 1), np.nan)).q[-1, model.z] - exact)[0])
+    assert 3.5 < errors[0] / errors[1] < 4.5
+    of, h = observer.filter, 1e-6
+    tuning = observer.filter.tuning.flat(dt=dt, gate=1e9, acceleration=0.1, variance=1.0, p=model.parameters)
+    given = of.given.flat(o=np.nan, u=np.zeros(of.given.parts['u'][0]), t=dt)
+
+    def ahead(z, zd):
+        q = model.position(np.array([z]), model.start.q)
+        return np.array(of.predict(of.start(q, model.partition().velocity(q, np.array([zd])), 0.1), given, tuning)
+                        ).ravel()[of.state.indices['x']].ravel()
+    z, zd = 1.0, 2.0
+    numbers = np.column_stack([ahead(z + h, zd) - ahead(z - h, zd), ahead(z, zd + h) - ahead(z, zd - h)]) / (2 * h)
+    q = model.position(np.array([z]), model.start.q)
+    state = of.start(q, model.partition().velocity(q, np.array([zd])), 0.1)
+    np.testing.assert_allclose(np.array(of.transition(state, given, tuning)), numbers, atol=1e-7)
 
 
 def test_errorekf_leaves_the_accelerations_out(log):

@@ -13,6 +13,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
+from mbse_ros.filters.filters import default_noises
 from mbse_ros.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.filters.sigma_filter import SigmaPoints, simplex_points, symmetric_points
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
@@ -296,3 +297,20 @@ def test_accelerations_alone_see_the_encoder_but_not_the_offset_by_the_crank_gyr
     assert errors('UKF_acceleration', 'encoder', density=1e6, alone=True)[0] < 0.3
     later = errors('UKF_acceleration', 'crank_gyro', density=1e6, alone=True)[1]
     assert later == pytest.approx(np.pi / 16, rel=0.01)
+
+
+@pytest.mark.parametrize('every', [3, 10])
+def test_samples_rarer_than_steps(every):
+    """Naya et al., review, section 4.3, Table 1, on the four-bar with an encoder: the published CEKF is then many times
+    less accurate than sigma points, which are as good with an explicit Runge-Kutta method as with the trapezoidal
+    rule."""
+    model = load_model('four_bar')
+    truth, wrong, later = true_motion(model, 4.0, 0.005), wrong_model(model), []
+    for estimator, options in (('SSUKF', {}), ('SSUKF', {'transition': 'heun'}), ('CEKF_published', {})):
+        observer = LinkageObserver(wrong, estimator, ('encoder',), default_noises(estimator, 'four_bar'), **options)
+        observer.start(wrong_start(wrong), stddev=np.radians(5))
+        samples = noisy(truth.sensors(('encoder',)), observer.stddev, 1)
+        samples[np.arange(len(samples)) % every != every - 1] = np.nan
+        found = observer.run(truth.motion.t[1:], samples)
+        later.append(np.sqrt(np.mean((found.q - truth.motion.q[1:])[400:, truth.z] ** 2)))
+    assert later[1] == pytest.approx(later[0], rel=0.01) and later[2] > 2 * later[0]

@@ -19,7 +19,7 @@ from ...transition.exponential import exact_step, transition
 from .problem import Problem
 
 TRANSITIONS = ('forward_euler', 'augmented_euler', 'exponential_1', 'exponential_2', 'exponential_3', 'exponential_4',
-               'exact', 'trapezoid')
+               'exact', 'heun', 'trapezoid')
 HALVINGS = 4        # of the step of the exact transition: |A dt| up to 4 at machine precision
 ITERATIONS = 3      # of Newton's method in the trapezoidal rule; its error is the cube of the predictor's, squared
 UNKNOWN = 3.0       # standard deviation of a position, rad or m
@@ -70,6 +70,8 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
     ahead = q + now.qd * dt + now.qdd * (dt ** 2 / 2)
     if kind == 'trapezoid':
         return trapezoid(problem, now, X, ahead, u, force, t, dt, p)
+    if kind == 'heun':
+        return heun(problem, now, X, ahead, u, force, t, dt, p)
     increment, F = _increment(problem, kind, now, dt)
     X = X + increment
     g = problem.g
@@ -124,6 +126,17 @@ def trapezoid(problem: Problem, now: ModelRates, X: ca.SX, ahead: ca.SX, u: ca.S
     q = problem.close(q, guess[:g], t, p)
     F = trapezoid_jacobian(2 * g)(now.A, at.A, half)
     return q, guess[g:], F
+
+
+def heun(problem: Problem, now: ModelRates, X: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
+         p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Explicit Runge-Kutta method of order two (Naya et al., review, section 4.3): the trapezoidal rule with the rates
+    at the end of an Euler step. As ``trapezoid``."""
+    g, eye = problem.g, type(now.A).eye(2 * problem.g)
+    guess = X + dt * now.f
+    at = rates(problem, problem.close(ahead, guess[:g], t, p), guess[g:], u, force, t, p)
+    X = X + dt / 2 * (now.f + at.f)
+    return problem.close(ahead, X[:g], t, p), X[g:], eye + dt / 2 * (now.A + at.A @ (eye + dt * now.A))
 
 
 def newton_correction(size: int) -> ca.Function:
