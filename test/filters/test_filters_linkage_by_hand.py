@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF, SCKF and the errorEKFs against those written from the print of Naya et al., review, in plain NumPy."""
+"""DEKF, SCKF, DIEKFpm and the errorEKFs against those written from the print of Naya et al., review, in plain NumPy."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from naya_by_hand import (
     all_constraints,
     dekf,
     dependent_ekf,
+    diekfpm,
     error_ekf,
     error_ekf_ej,
     error_ekf_fe,
@@ -149,13 +150,17 @@ def test_linearised_correction() -> None:
 
 @pytest.mark.parametrize('names', [('encoder',), ('coupler_gyro',), ('encoder', 'coupler_gyro')])
 @pytest.mark.parametrize('error', [0.02, ERROR])
-def test_the_printed_sckf(names: tuple[str, ...], error: float) -> None:
-    """Means and covariances of all coordinates and velocities, with the noise of Eqs. 108 to 112 and the paper's loop;
-    constraints that depend on each other by rounding alone are kept apart by 1e-12 of their spread."""
-    means, covariances = dependent_ekf(log(names), names, START + error, GRAVITY - 1.0, sckf)
+@pytest.mark.parametrize('estimator, options', [('SCKF', {'beta': 10.0, 'passes': 5}), ('DIEKFpm', {'iterations': 12})])
+def test_the_printed_filters_of_all_coordinates(estimator: str, options: dict[str, float], names: tuple[str, ...],
+                                                error: float) -> None:
+    """Means and covariances of all coordinates and velocities, with the noise of Eqs. 108 to 112 and the papers'
+    loops, until the constraints hold to 1e-3. SCKF keeps those that rounding alone makes differ apart by 1e-12 of their
+    spread."""
+    way = {'SCKF': sckf, 'DIEKFpm': diekfpm}[estimator]
+    means, covariances = dependent_ekf(log(names), names, START + error, GRAVITY - 1.0, way)
     model = wrong_model(load_model('four_bar'))
-    observer = LinkageObserver(model, 'SCKF', names, {'acceleration': Q_C}, beta=10.0, passes=5, tolerance=1e-3,
-                               noise='printed')
+    observer = LinkageObserver(model, estimator, names, {'acceleration': Q_C}, tolerance=1e-3, noise='printed',
+                               **options)
     observer.start(wrong_start(model, error), stddev=np.sqrt(P0))
     found = observer.run(DT * np.arange(1, STEPS + 1), log(names))
     assert (np.abs(found.mean - means) / np.abs(means).max(axis=0)).max() < 1e-7

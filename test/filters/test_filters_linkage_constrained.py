@@ -178,7 +178,8 @@ def test_bad_options_are_named(estimator):
         LinkageObserver(world('four_bar')[1], estimator, ('encoder',), {'acceleration': 1.0}, slack=0.0)
 
 
+@BOTH
 @pytest.mark.parametrize('options', [{'tolerance': -1.0}, {'tolerance': np.nan}, {'noise': 'van_loan'}])
-def test_bad_options_of_the_printed_form_are_named(options):
+def test_bad_options_of_the_printed_form_are_named(estimator, options):
     with pytest.raises(SettingError, match=next(iter(options))):
-        LinkageObserver(world('four_bar')[1], 'SCKF', ('encoder',), {'acceleration': 1.0}, **options)
+        LinkageObserver(world('four_bar')[1], estimator, ('encoder',), {'acceleration': 1.0}, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DEKF, SCKF and the errorEKFs of Naya et al., review, on its four-bar linkage, from the print in plain NumPy.
+"""DEKF, SCKF, DIEKFpm and the errorEKFs of Naya et al., review, on its four-bar linkage, from the print in plain NumPy.
 
 Equation numbers are those of the paper. Coordinates ``q = [x1, y1, x2, y2, theta]`` of the crank's tip, of the
 coupler's end and of the crank's angle; one independent coordinate, ``z = theta``. SI.
@@ -262,4 +262,17 @@ def sckf(x: np.ndarray, P: np.ndarray, see, R: np.ndarray, o: np.ndarray) -> tup
         K = P @ C.T @ np.linalg.inv(C @ P @ C.T + weakening)                                   # Eq. 63
         rest = np.eye(10) - K @ C
         x, P = x - K @ c, rest @ P @ rest.T + K @ weakening @ K.T                              # Eqs. 64, 65
+    return x, P
+
+
+def diekfpm(x: np.ndarray, P: np.ndarray, see, R: np.ndarray, o: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Section 6.2: sensors and constraints, always from the a-priori estimate, until these hold to 1e-3."""
+    prior, first = x, P
+    for i in range(12):
+        (h, H), (c, C) = see(x), all_constraints(x)
+        if i and np.linalg.norm(c) < 1e-3:
+            break
+        both, noise = np.vstack([H, C]), np.diag(np.append(np.diag(R), np.full(8, 1e-3 * np.exp(-i))))
+        change, P = corrected(first, np.append(o - h, -c) - both @ (prior - x), both, noise)   # Eq. 67
+        x = prior + change
     return x, P
