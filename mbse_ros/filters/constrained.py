@@ -319,6 +319,8 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0, tolerance
         return build_filter('DIEKFpm', problem, 2 * problem.n, {'acceleration': problem.g},
                             prediction(problem, noise, slack), printed_iterations(problem, int(iterations), tolerance),
                             scalar=False, made=DependentFilter)
+    if tolerance:
+        raise SettingError('tolerance', tolerance, '0, or noise=printed: perfect constraints are not iterated')
     n, g, places = problem.n, problem.g, independent(problem)
     others = [i for i in range(2 * n) if i not in places]
     sense, near, finish = sensed(problem), consistent(problem), closed(problem, 1)

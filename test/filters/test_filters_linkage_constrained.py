@@ -183,3 +183,27 @@ def test_bad_options_are_named(estimator):
 def test_bad_options_of_the_printed_form_are_named(estimator, options):
     with pytest.raises(SettingError, match=next(iter(options))):
         LinkageObserver(world('four_bar')[1], estimator, ('encoder',), {'acceleration': 1.0}, **options)
+
+
+def test_a_tolerance_without_noise_on_the_constraints_is_refused():
+    with pytest.raises(SettingError, match='tolerance'):
+        LinkageObserver(world('four_bar')[1], 'DIEKFpm', ('encoder',), {'acceleration': 1.0}, tolerance=1e-3)
+
+
+@pytest.mark.parametrize('estimator, options', [('SCKF', {'beta': 10.0, 'passes': 5}), ('DIEKFpm', {'iterations': 12})])
+def test_the_printed_form_with_missing_samples_and_redundant_rows(estimator, options):
+    options = {**options, 'noise': 'printed', 'tolerance': 1e-3}
+    truth, model = world('four_bar')
+    observer = LinkageObserver(model, estimator, ('encoder',), {'acceleration': 0.0916298}, **options)
+    observer.start(wrong_start(model))
+    measured = noisy(truth.sensors(('encoder',)), observer.stddev, 1)
+    measured[1::2] = np.nan
+    found = observer.run(truth.motion.t[1:], measured)
+    assert rms(found.q[:, truth.z] - truth.motion.q[1:, truth.z]) < 0.012 and found.used.mean() == 0.5
+    sensors = 'sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01}}'
+    model = load_model(parse_mechanism(PLATFORM + sensors))
+    truth = true_motion(model, 0.5, DT)
+    observer = LinkageObserver(model, estimator, ('encoder',), {'acceleration': 0.1}, **options)
+    observer.start()
+    found = observer.run(truth.motion.t[1:], truth.sensors(('encoder',)))
+    assert rms(found.q[:, truth.z] - truth.motion.q[1:, truth.z]) < 5e-3 and violation(model, found) < 1e-3

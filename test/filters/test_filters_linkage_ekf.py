@@ -197,6 +197,12 @@ def test_bad_choices_are_refused():
             LinkageObserver(model, choice.pop('estimator'), choice.pop('sensors'), choice.pop('noises'), **choice)
 
 
+@pytest.mark.parametrize('estimator, option', [('errorEKF_FE', 'motion'), ('UKF', 'transition')])
+def test_an_unknown_transition_is_refused_with_those_that_there_are(estimator, option):
+    with pytest.raises(SettingError, match='huen.*heun'):
+        LinkageObserver(linear_model(), estimator, ('place',), {'acceleration': 1.0}, **{option: 'huen'})
+
+
 def test_a_gate_leaves_an_outlier_out(log):
     t, measured, inputs = (part.copy() for part in log)
     measured[:, 0] = expm_motion(0.0, len(t))[:, 0]
