@@ -105,8 +105,8 @@ def window(form: str) -> list[Figure]:
 
 
 @cache
-def filtered(name: str, sensor: str, mechanism: str = 'four_bar') -> dict[str, Any]:
-    return run_filter(BenchmarkCase(mechanism, name, sensor, SEEDS)).row
+def filtered(name: str, sensor: str, mechanism: str = 'four_bar', options: str = '') -> dict[str, Any]:
+    return run_filter(BenchmarkCase(mechanism, name, sensor, SEEDS, options=options)).row
 
 
 def position(sensor: str, key: str, groups: dict[str, tuple[float, float, str]]) -> list[Figure]:
@@ -135,6 +135,17 @@ def coupler_gyro() -> list[Figure]:
     return position('gyro_coupler', 'rmse_pos_after_2s', {
         'DEKF SCKF DIEKFpm': (0.006, 0.008, 'not better than the encoder'),
         'errorEKF errorEKF_EJ errorEKF_FE': (0.0, 0.001, 'better than the encoder')})
+
+
+def all_coordinates() -> list[Figure]:
+    """The error filters by ALI3P: positions of the authors' toolbox, over 10 s."""
+    return [Figure(f'{mechanism} {sensor}', float(filtered('errorEKF', sensor, mechanism, 'motion=ali3p')['rmse_pos']),
+                   low, high, 'rad', f'toolbox {theirs}')
+            for mechanism, sensor, low, high, theirs in (
+                ('four_bar', 'encoder', 0.0045, 0.0062, '0.0053'),
+                ('four_bar', 'gyro_coupler', 0.044, 0.052, '0.0477'),
+                ('five_bar', 'encoder', 0.0064, 0.0075, '0.0070'),
+                ('five_bar', 'gyro_coupler', 0.019, 0.031, '0.0234'))]
 
 
 def shaping() -> list[Figure]:
@@ -184,4 +195,4 @@ MEASURED: dict[str, Callable[[], list[Figure]]] = {
     'window_dependent': lambda: window('dependent'), 'window_independent': lambda: window('independent'),
     **{function.__name__: function for function in (
         energy, energy_spring, angle_spring, evaluation, encoder, encoder_settled, crank_gyro, coupler_gyro, shaping,
-        order_of_cost, crane, crane_cost, formulations)}}
+        order_of_cost, all_coordinates, crane, crane_cost, formulations)}}

@@ -28,6 +28,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                    help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
                estimators_: Annotated[str | None, typer.Option(
                    '--estimators', help='Filters by their names in Naya et al., review, with commas. [all]')] = None,
+               options: Annotated[str, typer.Option(help="Of the filters, e.g. 'motion=ali3p'.")] = '',
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
                jobs: Jobs = 1,
                cluster: Cluster = None,
@@ -41,7 +42,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     """
     from ..studies.estimators import run_estimators
     called(run_estimators, mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output,
-           backend, cluster)
+           backend, cluster, options)
 
 
 @benchmark.command()

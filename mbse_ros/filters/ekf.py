@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
-from ..errors import SettingError
-from .parts.model_step import ModelRates, advance, dropped, rates, stood_still
+from ..errors import SettingError, check_choice
+from .parts.model_step import ModelRates, advance, dropped, linearised, rates, stood_still
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
 from .parts.update import block_matrix, constant_noise, correction, measured, propagation, widening
@@ -32,10 +33,10 @@ class EkfVariant:
     ``motion``: transition of the mean (``model_step.TRANSITIONS``); ``jacobian``: transition of the covariance;
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (Naya et al.,
     review, section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations;
-    ``actuators``:
-    places of the inputs that the force acts along, else it acts along the independent coordinates; ``biases``: places
-    of the channels whose bias is estimated too; ``held``: what of the force's model stays over a step ('force', or
-    'acceleration' as in Naya et al., review).
+    ``actuators``: places of the inputs that the force acts along, else it acts along the independent coordinates;
+    ``biases``: places of the channels whose bias is estimated too; ``held``: what of the force's model stays over a
+    step ('force', or 'acceleration' as in Naya et al., review); ``correction`` of the dependent coordinates: by the
+    position problem ('exact'), or by ``R dz`` ('linearised', its Eq. 76).
     """
 
     motion: str
@@ -45,6 +46,10 @@ class EkfVariant:
     actuators: tuple[int, ...] = ()
     biases: tuple[int, ...] = ()
     held: str = 'force'
+    correction: str = 'exact'
+
+    def __post_init__(self) -> None:
+        check_choice('correction', self.correction, ('exact', 'linearised'))
 
 
 def ekf(name: str, problem: Problem, choice: EkfVariant) -> Filter:
@@ -194,7 +199,8 @@ def feed_back(problem: Problem, choice: EkfVariant, state: Parts, x: ca.SX, give
     """State and outputs after the correction of the mean: the model is moved, and given the force of its error
     ``Mbar dzdd`` (Naya et al., review, Eq. 80)."""
     g, force, t, p = problem.g, state['force'], given['t'], tuning['p']
-    q, zd = problem.close(state['q'], x[:g], t, p), x[g:2 * g]
+    move, zd = problem.close if choice.correction == 'exact' else partial(linearised, problem), x[g:2 * g]
+    q = move(state['q'], x[:g], t, p)
     if choice.force:
         force = force + force_change(problem, choice, q, zd, x[2 * g:3 * g], force, given, tuning)
     now = rates(problem, q, zd, *driven(problem, choice, given['u'], force), t, p)
@@ -246,19 +252,22 @@ def exact_jacobian(a: ca.SX, b: ca.SX, dt: ca.SX) -> list[list[ca.SX]]:
     return [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]]
 
 
-def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
+def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact'
+              ) -> Filter:
     """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
-    return ekf('errorEKF', problem,
-               EkfVariant(motion, simple, accelerations=False, biases=bias_places(problem, biases)))
+    return ekf('errorEKF', problem, EkfVariant(motion, simple, accelerations=False,
+                                               biases=bias_places(problem, biases), correction=correction))
 
 
-def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
+def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact'
+                 ) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
-    return ekf('errorEKF_EJ', problem, EkfVariant(motion, with_jacobian, biases=bias_places(problem, biases)))
+    return ekf('errorEKF_EJ', problem,
+               EkfVariant(motion, with_jacobian, biases=bias_places(problem, biases), correction=correction))
 
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
-                 biases: Sequence[str] = (), held: str = 'force') -> Filter:
+                 biases: Sequence[str] = (), held: str = 'force', correction: str = 'exact') -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
@@ -269,7 +278,7 @@ def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequenc
         raise SettingError('held', held, 'force, or acceleration without actuators')
     return ekf('errorEKF_FE', problem,
                EkfVariant(motion, with_force, True, actuators=actuator_places(problem, actuators),
-                          biases=bias_places(problem, biases), held=held))
+                          biases=bias_places(problem, biases), held=held, correction=correction))
 
 
 def with_jacobian(before: ModelRates, _: ca.SX, dt: ca.SX) -> ca.SX:
@@ -287,8 +296,7 @@ def with_force(before: ModelRates, _: ca.SX, dt: ca.SX) -> ca.SX:
 def dekf(problem: Problem, transition: str = 'forward_euler', biases: Sequence[str] = ()) -> Filter:
     """DEKF; with 'forward_euler' (Naya et al., review) and 'augmented_euler' the covariance follows ``[[I, dt I], [0,
     I]]``, with the exponential ones (Pyrhönen et al., state transition) the exact Jacobian, which sees what the simple
-    one is blind to. ``biases``:
-    channels or sensors whose bias is estimated too."""
+    one is blind to. ``biases``: channels or sensors whose bias is estimated too."""
     return ekf('DEKF', problem, EkfVariant(transition, _jacobian(transition), biases=bias_places(problem, biases)))
 
 

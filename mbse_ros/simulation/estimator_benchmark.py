@@ -15,7 +15,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, check_choice
-from ..filters.filters import CHOOSY, OF_MECHANISMS, default_noises, default_stddev
+from ..filters.filters import CHOOSY, OF_MECHANISMS, check_options, default_noises, default_stddev
+from ..filters.linkage_settings import option_values
 from ..filters.observer import LinkageEstimates, LinkageObserver
 from ..filters.parts.problem import problem
 from ..filters.whiteness import autocorrelation, white_of
@@ -35,7 +36,8 @@ FIGURES = ('rmse_pos', 'rmse_vel', 'rmse_acc', 'rmse_pos_after_2s', 'force_rmse'
 
 @dataclass(frozen=True)
 class BenchmarkCase:
-    """One row: a filter with one set of sensors on one mechanism, with ``seeds`` seeds of the sensors' noise."""
+    """One row: a filter with one set of sensors on one mechanism, with ``seeds`` seeds of the sensors' noise;
+    ``options`` of the filter in words."""
 
     mechanism: str
     estimator: str
@@ -43,6 +45,7 @@ class BenchmarkCase:
     seeds: int = 20
     duration: float = 10.0
     backend: str = 'auto'
+    options: str = ''
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ class BenchmarkScene:
 
 
 def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensors: Sequence[str], seeds: int,
-                    duration: float, backend: str = 'auto') -> list[BenchmarkCase]:
-    """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
+                    duration: float, backend: str = 'auto', options: str = '') -> list[BenchmarkCase]:
+    """All combinations, empty sequences standing for all; raises SettingError for unknown names, and for ``options``
+    that one of the filters does not have."""
     chosen = []
     known_filters = tuple(name for name in OF_MECHANISMS if name not in CHOOSY)
     for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
@@ -75,7 +79,9 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
         for name in names:
             check_choice(option, name, known)
         chosen.append(list(dict.fromkeys(names)) or list(known))
-    return [BenchmarkCase(mechanism, estimator, sensor, seeds, duration, backend)
+    for name in chosen[2]:
+        check_options(name, option_values(options))
+    return [BenchmarkCase(mechanism, estimator, sensor, seeds, duration, backend, options)
             for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]
 
 
@@ -83,10 +89,12 @@ def run_case(case: BenchmarkCase) -> BenchmarkResult:
     """Figures of one case; a filter that is refused, or leaves the finite numbers, is a row too, with its reason."""
     scene = scene_of(case.mechanism, case.duration, case.backend)
     found: list[dict[str, float]] = []
+    options: dict[str, Any] = option_values(case.options)
     t, first, seconds, note = scene.truth.motion.t[1:], np.zeros(0), [], ''
     try:
         observer = LinkageObserver(scene.wrong, case.estimator, SENSORS[case.mechanism][case.sensor],
-                                   default_noises(case.estimator, case.mechanism), backend=case.backend, history=True)
+                                   default_noises(case.estimator, case.mechanism), backend=case.backend, history=True,
+                                   **options)
     except MbseError as error:
         return BenchmarkResult(case, _row(case, [], [], str(error)), t, first)
     outputs = scene.truth.sensors(observer.sensors)
@@ -168,7 +176,7 @@ def _row(case: BenchmarkCase, found: list[dict[str, float]], seconds: list[float
     values = {name: np.array([item[name] for item in found]) for name in (*FIGURES, 'whiteness')} if found else {}
     step = min(seconds, default=np.nan) / round(case.duration / STEP)
     row: dict[str, Any] = {'mechanism': case.mechanism, 'estimator': case.estimator, 'sensor': case.sensor,
-                           'seeds': case.seeds}
+                           'options': case.options, 'seeds': case.seeds}
     row |= {name: _finite(np.mean(values[name])) if found else None for name in FIGURES}
     row |= {'whiteness': _finite(np.median(values['whiteness'])) if found else None}
     row |= {f'{name}_stddev': _finite(np.std(values[name], ddof=1)) if len(found) > 1 else None

@@ -39,14 +39,14 @@ SMALLEST = 1e-6     # rad, where the logarithmic axis of the traces ends
 
 def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[str], seeds: int, jobs: int,
                    duration: float, json_file: Path | None, output: Path | None, backend: str = 'auto',
-                   cluster: str | None = None) -> None:
+                   cluster: str | None = None, options: str = '') -> None:
     """Run, write, print; the rows come in the order of the cases, whatever process was the first."""
     check_file(json_file)
     check_folder(output)
     if not SETTLED + STEP <= duration <= 1000.0:
         raise SettingError('--duration', duration, f'seconds, more than the {SETTLED:g} of the start, up to 1000')
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
-    cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend)
+    cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend, options)
     results = many(run_case, cases, jobs, cluster, 'cases')
     rows = [result.row for result in results]
     write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'dt_s': STEP, 'rows': rows})

@@ -29,6 +29,7 @@ Expression: TypeAlias = 'ca.SX | ca.MX'
 Place = tuple[int, int]
 WRITTEN_OUT = 8_000     # scalar operations of an iteration up to which all is written out, else functions are called
 ITERATIONS = 60
+PENALTY = 1e9           # Naya et al., review, section 12.1
 PATIENCE = 10           # iterations after which the penalty of the step is raised
 RAISE = 100.0           # ... by this factor, three times at most
 VIOLATION = 1e-3        # weight of Phi beside dq, so that no iteration ends far from the constraints
@@ -144,6 +145,21 @@ def ali3p_step(system: MechanismSystem) -> Iterated:
     return step
 
 
+def ali3p_motion(system: MechanismSystem, kind: type[Expression], iterations: int) -> ca.Function:
+    """A step with a fixed number of iterations: ``(q, qd, qdd, lam, start, u, t, dt, p) -> (q, qd, qdd, lam)`` at its
+    end t; ``start`` (n,) is where the iteration of the positions begins, ``lam`` (m,) where that of the multipliers
+    does. The penalty is 1e9. Of a ``kind`` of expressions."""
+    n, s, parts = system.n, Ali3pSymbols.of(system, kind), _Parts(system)
+    iterate, project = parts.iteration(s), parts.projection(s)
+    given = ca.vertcat(s.t, s.dt, PENALTY, 0.0, s.u)
+    v = ca.vertcat(s.q, s.lam, PENALTY, 0.0, 1.0)
+    for _ in range(iterations):
+        v = iterate(ca.vertcat(v, s.q0, s.qd0, s.qdd0), given, s.p)
+    found = project(ca.vertcat(v, s.q0, s.qd0, s.qdd0), given, s.p)[1]
+    return ca.Function('ali3p', [s.q0, s.qd0, s.qdd0, s.lam, s.q, s.u, s.t, s.dt, s.p],
+                       ca.vertsplit(found, [0, n, 2 * n, 3 * n, 3 * n + system.m, 3 * n + system.m + 2])[:4])
+
+
 class _Parts:
     """What both functions are made of."""
 
@@ -219,7 +235,7 @@ def _project(solve: Solve, right: Expression, J: Expression, rate: Expression,
     return x, mu
 
 
-def ali3p(task: MotionTask, record: MotionRecord, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
+def ali3p(task: MotionTask, record: MotionRecord, penalty: float = PENALTY, tolerance: float = 1e-10) -> None:
     """Fill the record by ALI3P on all coordinates, second order in dt (Naya et al., review, section 12.1).
 
     Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;

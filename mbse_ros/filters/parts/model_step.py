@@ -15,21 +15,23 @@ from functools import lru_cache
 
 import casadi as ca
 
+from ...dynamics.integrators.ali3p import ali3p_motion
 from ...errors import check_choice
 from ...transition.exponential import exact_step, transition
 from .problem import Problem
 
 TRANSITIONS = ('forward_euler', 'augmented_euler', 'exponential_1', 'exponential_2', 'exponential_3', 'exponential_4',
-               'exact', 'heun', 'trapezoid')
+              'exact', 'heun', 'trapezoid', 'ali3p')
 HALVINGS = 4        # of the step of the exact transition: |A dt| up to 4 at machine precision
 ITERATIONS = 3      # of Newton's method in the trapezoidal rule; its error is the cube of the predictor's, squared
+SWEEPS = 4          # of ALI3P: to rounding with steps of 5 ms; to 1e-6 rad after a linearised correction of 0.2 rad
 UNKNOWN = 3.0       # standard deviation of a position, rad or m
 RELAX = 1.0         # s
 
 
 @dataclass(frozen=True)
 class ModelRates:
-    """Model at one state: velocities and accelerations of all coordinates and of the independent ones, Jacobian."""
+    """Model at one state: rates of all coordinates and of the independent ones, Jacobian, multipliers."""
 
     zd: ca.SX
     zdd: ca.SX
@@ -37,6 +39,7 @@ class ModelRates:
     B: ca.SX
     qdd: ca.SX
     qd: ca.SX
+    lam: ca.SX
 
     @property
     def f(self) -> ca.SX:
@@ -58,8 +61,8 @@ class ModelRates:
 
 def rates(problem: Problem, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, p: ca.SX) -> ModelRates:
     """Rates with the force (g,) that the filter adds along the independent coordinates."""
-    zdd, A, B, qdd, _, qd = problem.rates(q, zd, ca.vertcat(u, force), t, p)
-    return ModelRates(zd, zdd, A, B, qdd, qd)
+    zdd, A, B, qdd, lam, qd = problem.rates(q, zd, ca.vertcat(u, force), t, p)
+    return ModelRates(zd, zdd, A, B, qdd, qd, lam)
 
 
 def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
@@ -74,6 +77,8 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
         return trapezoid(problem, now, X, ahead, u, force, t, dt, p)
     if kind == 'heun':
         return heun(problem, now, X, ahead, u, force, t, dt, p)
+    if kind == 'ali3p':
+        return ali3p(problem, now, q, ahead, u, force, t, dt, p)
     increment, F = _increment(problem, kind, now, dt)
     X = X + increment
     g = problem.g
@@ -139,6 +144,26 @@ def heun(problem: Problem, now: ModelRates, X: ca.SX, ahead: ca.SX, u: ca.SX, fo
     at = rates(problem, problem.close(ahead, guess[:g], t, p), guess[g:], u, force, t, p)
     X = X + dt / 2 * (now.f + at.f)
     return problem.close(ahead, X[:g], t, p), X[g:], eye + dt / 2 * (now.A + at.A @ (eye + dt * now.A))
+
+
+def ali3p(problem: Problem, now: ModelRates, q: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
+          p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """ALI3P in all coordinates, from the accelerations and multipliers of the model at ``q``, with ``SWEEPS``
+    iterations. ``now`` and ``ahead`` as of ``trapezoid``; ``F`` is that of the trapezoidal rule in z, equal up to the
+    third order in dt."""
+    step = ali3p_motion(problem.system, problem.kind, SWEEPS)
+    q, qd, *_ = step(q, now.qd, now.qdd, now.lam, ahead, ca.vertcat(u, force), t, dt, p)
+    zd = problem.independent(qd)
+    end = rates(problem, q, zd, u, force, t, p)
+    return q, zd, trapezoid_jacobian(2 * problem.g)(now.A, end.A, dt / 2)
+
+
+def linearised(problem: Problem, q: ca.SX, z: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:
+    """Coordinates (n,) ``q + R dz`` at the independent ones ``z``, not quite on the constraints (Naya et al., review,
+    Eq. 76)."""
+    inputs, still = problem.zeros(problem.system.u.numel()), problem.zeros(problem.g)
+    qd = [problem.rates(q, zd, inputs, t, p)[-1] for zd in (z - problem.independent(q), still)]
+    return q + qd[0] - qd[1]        # R dz + Phi_t's part, less that part
 
 
 def newton_correction(size: int) -> ca.Function:
