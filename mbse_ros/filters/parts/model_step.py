@@ -16,7 +16,7 @@ from functools import lru_cache
 import casadi as ca
 
 from ...dynamics.integrators.ali3p import ali3p_motion
-from ...errors import check_choice
+from ...errors import did_you_mean
 from ...transition.exponential import exact_step, transition
 from .problem import Problem
 
@@ -68,8 +68,9 @@ def rates(problem: Problem, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.S
 def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
             p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Coordinates (n,) and independent velocities (g,) at ``t``, one step ``dt`` later, and the exact ``F`` (2g, 2g) of
-    the transition ``kind`` (of the trapezoidal rule: of its linearisation at the end). Raises SettingError."""
-    check_choice('transition', kind, TRANSITIONS)
+    the transition ``kind`` (of the trapezoidal rule: of its linearisation at the end). ValueError for another kind."""
+    if kind not in TRANSITIONS:
+        raise ValueError('one of ' + ', '.join(TRANSITIONS) + did_you_mean(kind, TRANSITIONS))
     now = rates(problem, q, zd, u, force, t - dt, p)
     X = ca.vertcat(problem.independent(q), zd)
     ahead = q + now.qd * dt + now.qdd * (dt ** 2 / 2)
