@@ -112,7 +112,7 @@ def known_presets() -> dict[str, Path]:
 def preset_file(name: str | Path) -> Path:
     """File of a preset by its name, or a path to a file of parameters of one's own. Raises SettingError."""
     known = known_presets()
-    path = known.get(str(name), Path(name))
+    path = known.get(str(name), Path(str(name)))
     if not path.is_file():
         raise SettingError('preset', str(name), f'{", ".join(known)}, or a file of parameters')
     return path

@@ -63,7 +63,7 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     True
     """
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
-    found = [*(preset_words(preset) if preset is not None else ()), *words(tuning or {})]
+    found = [*_of_preset(preset, isinstance(item, Machine)), *words(tuning or {})]
     if step is not None:
         check_positive(step=step)
     if isinstance(item, Machine):
@@ -76,6 +76,21 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     refuse_options('a machine', {'every': every or None})
     found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]
     return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output, sources)
+
+
+def _of_preset(preset: str | Path | None, machine: bool) -> list[str]:
+    """Settings of a preset as words; raises SettingError, by its name, for one that is not for this kind."""
+    if preset is None:
+        return []
+    from ..filters.linkage_settings import LinkageSettings  # here, as they take their time to import
+    from ..offline.bag import KINDS, parse_tuning
+    found = preset_words(preset)
+    try:
+        parse_tuning(found, KINDS if machine else {'linkage': LinkageSettings})
+    except SettingError as error:
+        raise SettingError('preset', str(preset), f'settings of a {"machine" if machine else "mechanism"}: {error}'
+                           ) from error
+    return found
 
 
 def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,

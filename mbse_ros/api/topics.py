@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bags.bag import Bag
-from ..errors import BagError, refuse_options
+from ..errors import BagError, SettingError, refuse_options
 from ..machine import load_machine
 from ..report.result import Answer
 from .load import Loadable, loaded, model_of
@@ -53,8 +53,10 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
     """
     from ..sources.propose import channels_of, proposal_text, propose, topic_lines  # here: slow to import
     from ..sources.survey import survey_bag
+    if not (isinstance(bag, (str, Path)) or callable(bag)):
+        raise SettingError('bag', type(bag).__name__, 'the path of a bag')
     if mechanism is not None:
-        refuse_options('a machine', {'machine': machine})
+        refuse_options('a call without a mechanism', {'machine': machine})
     elif machine is None:
         refuse_options('a map, which needs a machine or a mechanism', {'output': output})
     if output is not None and Path(output).exists():

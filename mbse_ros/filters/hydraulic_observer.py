@@ -136,7 +136,16 @@ class HydraulicObserver:
 
     @property
     def note(self) -> str:
-        """What is wrong with the tuning in force; '' when nothing is."""
+        """What is wrong with the tuning in force, or what it gives up; '' when nothing is."""
+        return '; '.join(filter(None, [self._truncated(), self._one_load()]))
+
+    def _one_load(self) -> str:
+        if self.settings.weighing == 'joint' or why_unweighed(self.machine):
+            return ''
+        return (f'weighing {self.settings.weighing}: the interval holds for one load throughout. After a change the '
+                'mass follows over many seconds, without CHANGING; masses that contradict each other raise no alarm')
+
+    def _truncated(self) -> str:
         stiffness = self.rate * self._prepared
         if self.settings.transition == 'exact' or stiffness <= 1.0:
             return ''

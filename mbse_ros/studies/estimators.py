@@ -79,9 +79,10 @@ def write_estimator_plots(results: Sequence[BenchmarkResult], folder: Path) -> N
     folder.mkdir(parents=True, exist_ok=True)
     for mechanism in dict.fromkeys(result.case.mechanism for result in results):
         chosen = [result for result in results if result.case.mechanism == mechanism]
-        write_bars([_bars(chosen, mechanism, key) for key in QUANTITIES], folder / f'fig5_errors_{mechanism}.png')
+        write_bars([_bars(chosen, mechanism, key) for key in QUANTITIES], folder / f'fig6_errors_{mechanism}.png')
         sensors = dict.fromkeys(result.case.sensor for result in chosen)
-        write_plots([_traces(chosen, mechanism, sensor) for sensor in sensors], folder / f'fig6_traces_{mechanism}.png')
+        write_plots([_traces(chosen, mechanism, sensor) for sensor in sensors],
+                    folder / f'errors_over_time_{mechanism}.png')
 
 
 def _bars(results: Sequence[BenchmarkResult], mechanism: str, key: str) -> Bars:

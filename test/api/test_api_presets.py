@@ -6,6 +6,8 @@ import pytest
 
 import mbse_ros as mbse
 from mbse_ros.errors import SettingError
+from mbse_ros.nodes.graphs.graph import parse_arguments
+from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.offline.bag import parse_tuning
 from mbse_ros.resources import known_presets, preset_file, preset_words
 
@@ -53,3 +55,23 @@ def test_what_is_no_preset_is_named(tmp_path, text, named):
         path.write_text(text)
     with pytest.raises(SettingError, match=f'preset: .*{named}'):
         preset_words(path)
+
+
+@pytest.mark.parametrize('preset', ['paper', 5, {'observer.noise': 'paper'}])
+def test_what_is_not_for_this_model_is_refused_by_name(preset):
+    """Of a mechanism, or no name at all; by the preset's name, not as words that nobody has set."""
+    motion = mbse.simulate('four_bar', 1.0).samples
+    with pytest.raises(SettingError, match='preset: '):
+        mbse.estimate(motion, mechanism='four_bar', preset=preset)
+
+
+def test_a_graph_without_its_nodes_refuses_a_preset():
+    with pytest.raises(SettingError, match='preset: .*linkage_node.*it has those of observer_node, payload_node'):
+        linkage_graph(parse_arguments({'preset': 'paper', 'mechanism': 'four_bar'}, LinkageArguments))
+
+
+def test_the_paper_says_that_it_is_for_one_load():
+    lift = mbse.simulate('patu655_lift', payload=50.0, duration=2.0).samples
+    found = mbse.estimate(lift, 'patu655_lift', preset='paper')
+    assert any('one load throughout' in warning for warning in found.warnings)
+    assert not any('one load' in warning for warning in mbse.estimate(lift, 'patu655_lift').warnings)

@@ -33,8 +33,8 @@ def test_benchmark(tmp_path):
     assert [(row['estimator'], row['sensor']) for row in rows] == [
         (name, sensor) for sensor in ('encoder', 'gyro_crank') for name in ('DEKF', 'errorEKF_FE')]
     assert all(KEYS <= set(row) and row['seeds'] == 2 and row['diverged'] == 0 for row in rows)
-    assert {path.name for path in (tmp_path / 'plots').iterdir()} == {'fig5_errors_four_bar.png',
-                                                                     'fig6_traces_four_bar.png'}
+    assert {path.name for path in (tmp_path / 'plots').iterdir()} == {'fig6_errors_four_bar.png',
+                                                                     'errors_over_time_four_bar.png'}
 
 
 def test_benchmark_refusals(tmp_path):

@@ -67,7 +67,7 @@ def test_clearance_gives_way_as_a_penalty_without_stabilisation(reference):
     model, q = reference('four_bar')
     rows = len(model.rows)
     soft, stiff = (simulate(model, LENGTH, STEP, 'rk4', formulation='udwadia_kalaba_recursive',
-                            clearance=[1 / alpha] * rows) for alpha in (1e4, 1e6))
+                            clearance=clearance) for clearance in ([1e-4] * rows, 1e-6))
     penalty = simulate(model, LENGTH, STEP, 'rk4', formulation='penalty', alpha=1e4, omega=0.0)
     np.testing.assert_allclose(soft.q, penalty.q, atol=1e-9)
     np.testing.assert_allclose(soft.multipliers, penalty.multipliers, atol=1e-6 * np.abs(penalty.multipliers).max())
@@ -85,7 +85,8 @@ def test_multipliers_are_those_of_independent_coordinates(reference):
     ('rk4', 'lagrange', {}, 'formulation: .*semi_recursive, kkt'), ('exponential', 'penalty', {}, 'scheme: .*rk4'),
     ('ali3p', 'semi_recursive', {}, 'formulation: .*ali3p'), ('rk4', 'penalty', {'beta': 1.0}, 'options: .*alpha'),
     ('rk4', 'kkt', {'independent': ['theta']}, 'independent: .*all coordinates'),
-    ('rk4', 'penalty', {'alpha': -1.0}, 'options: .*alpha'), ('rk4', 'kkt', {'redundant': True}, 'options: .*none')])
+    ('rk4', 'penalty', {'alpha': -1.0}, 'options: .*alpha'),
+    ('rk4', 'penalty', {'alpha': 'x'}, 'options: .*alpha'), ('rk4', 'kkt', {'redundant': True}, 'options: .*none')])
 def test_what_does_not_go_together_is_named(scheme, formulation, options, named):
     with pytest.raises(SettingError, match=named):
         simulate(load_model('four_bar', backend='vm'), 0.1, 0.01, scheme, formulation=formulation, **options)

@@ -105,7 +105,8 @@ class MotionSimulation(Result):
     def summary(self) -> list[str]:
         """How long it is, and how well energy and constraints are kept."""
         motion = self.motion
-        scheme = f' by {self.asked["scheme"]} ({self.asked["formulation"]})' if self.asked else ''
+        scheme = f' by {self.asked["scheme"]}' if self.asked else ''
+        scheme += f' ({self.asked["formulation"]})' if self.asked and self.asked['scheme'] != 'ali3p' else ''
         return [f'{len(self.t)} states over {self.t[-1] - self.t[0]:g} s{scheme}, energy balance within '
                 f'{np.max(np.abs(motion.balance)):.3g} J, constraints within '
                 f'{np.max(motion.violation, initial=0.0):.3g}']

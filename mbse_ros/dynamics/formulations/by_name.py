@@ -16,8 +16,9 @@ from .udwadia_kalaba import Clearance, batch, recursive
 Groups = Sequence[Sequence[int]] | None
 
 
-def _recursive(terms: Terms, groups: Groups = None, clearance: Clearance = None) -> Accelerations:
-    return recursive(terms, _all(terms, groups), clearance)[0]
+def _recursive(terms: Terms, groups: Groups = None, clearance: Clearance | float = None) -> Accelerations:
+    groups = _all(terms, groups)
+    return recursive(terms, groups, [clearance] * len(groups) if isinstance(clearance, (int, float)) else clearance)[0]
 
 
 def _projection(way: str) -> Callable[..., Accelerations]:
@@ -49,7 +50,8 @@ def accelerations(name: str, terms: Terms, **options: object) -> Accelerations:
     """Accelerations and multipliers by a formulation of ``FORMULATIONS``, with its own options.
 
     matrix_r: independent; kkt, kkt_sparse: redundant; penalty: alpha, zeta, omega; udwadia_kalaba_recursive: groups,
-    clearance; projection_*: levels. Raises SettingError for an unknown name, and what the formulation raises.
+    clearance, a number of all or one a group; projection_*: levels. Raises SettingError for an unknown name, and what
+    the formulation raises.
     """
     check_choice('formulation', name, FORMULATIONS)
     return FORMULATIONS[name](terms, **options)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 from ..forces.wrenches import applied_wrenches, gravity_wrench
 
-NEEDED = 'a system in relative coordinates, for the semi-recursive form'
+NEEDED = 'a system in relative coordinates (coordinates: relative), for the semi-recursive form'
 _COORDINATES = {'fixed': 0, 'revolute': 1, 'prismatic': 1, 'slot': 2, 'cylindrical': 2, 'universal': 2, 'spherical': 4}
 
 

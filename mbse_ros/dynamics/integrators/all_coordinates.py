@@ -44,7 +44,7 @@ class AllCoordinates:
         if not set(options) <= set(known):
             raise SettingError('options', sorted(options), f'options of {formulation}: {", ".join(known) or "none"}')
         self.task, self.record, self.n = task, record, len(task.model.names)
-        self._solve = partial(FORMULATIONS[formulation], **options)
+        self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
         self._rows = list(task.model.active if formulation in EXACT_ROWS else range(len(task.model.rows)))
         self._yields = formulation == 'penalty' or options.get('clearance') is not None
 
@@ -59,8 +59,8 @@ class AllCoordinates:
         self.record.evaluations += 1
         try:
             found = self._solve(terms.take(self._rows))
-        except ValueError as error:
-            raise SettingError('options', '', str(error)) from error
+        except (TypeError, ValueError) as error:
+            raise SettingError('options', self._options, str(error)) from error
         except MbseError as error:
             raise at_time(error, t) from None
         multipliers[self._rows] = found.multipliers

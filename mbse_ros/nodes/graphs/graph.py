@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,7 +22,7 @@ import yaml
 
 from ...compiled.cache import cache_folder
 from ...errors import SettingError
-from ...resources import preset_file, share_directory
+from ...resources import preset_file, preset_words, share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
 from ..messages.outline import Box
@@ -126,12 +126,22 @@ class GraphArguments(Settings):
         for file in files:
             if not Path(file).is_file():
                 raise SettingError('params_file', file, 'a file')
+        processes = tuple(processes)
+        if self.preset:
+            self._check_preset({node for process in processes for node in (process.parts or (process.name,))})
         for source, _, target in pairs:
             if not source or not target:
                 raise SettingError('remap', self.remap, 'from:=to, separated by blanks')
         remaps = {source: target for source, _, target in pairs}
         return Graph(tuple(replace(process, files=files, remappings={**process.remappings, **remaps})
                            if process.package == OURS else process for process in processes))
+
+    def _check_preset(self, nodes: Collection[str]) -> None:
+        """A preset of other nodes would be without effect."""
+        rooms = {word.partition('.')[0] for word in preset_words(self.preset)}
+        if not rooms & {node.removesuffix('_node') for node in nodes}:
+            raise SettingError('preset', self.preset, f'parameters of {", ".join(sorted(nodes))}; it has those of '
+                               + ', '.join(f'{room}_node' for room in sorted(rooms)))
 
     @property
     def _preset(self) -> tuple[str, ...]:
