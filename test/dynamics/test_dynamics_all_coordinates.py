@@ -71,6 +71,7 @@ def test_clearance_gives_way_as_a_penalty_without_stabilisation(reference):
     penalty = simulate(model, LENGTH, STEP, 'rk4', formulation='penalty', alpha=1e4, omega=0.0)
     np.testing.assert_allclose(soft.q, penalty.q, atol=1e-9)
     np.testing.assert_allclose(soft.multipliers, penalty.multipliers, atol=1e-6 * np.abs(penalty.multipliers).max())
+    assert not stiff.warnings and not soft.warnings
     assert soft.violation.max() / stiff.violation.max() == pytest.approx(100.0, rel=0.2)
     assert np.abs(soft.q[-1] - q).max() > 10 * np.abs(stiff.q[-1] - q).max()
 
@@ -108,3 +109,8 @@ def test_a_wrong_number_of_inputs_is_refused():
 def test_a_step_that_is_far_too_long_says_where_it_ended(dt, error, named):
     with pytest.raises(error, match=named):
         simulate(load_model('five_bar', 'relative', backend='vm'), 6.0, dt, 'forward_euler', formulation='kkt')
+
+
+def test_constraints_that_come_apart_are_a_warning():
+    motion = simulate(load_model('four_bar', backend='vm'), 5.0, 0.01, 'forward_euler', formulation='penalty')
+    assert 'violated by up to' in motion.warnings[0] and motion.violation.max() > 1.0
