@@ -158,7 +158,7 @@ def test_sensors_of_the_equations(truth):
     (lambda s: mbse.Observer('n_four_bar:2'), SettingError, 'none in its file'),
     (lambda s: mbse.Observer(four_bar()).run(None), SettingError, 'Samples, or times'),
     (lambda s: mbse.Observer(four_bar(), 'DEKF', stddev=[1.0]), SettingError, 'stddev'),
-    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS, transition='best'), SettingError, 'transition: .*heun'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS, transition='best'), SettingError, 'transition=best.*heun'),
     (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS, colour='red'), SettingError, 'options of DEKF'),
     (lambda s: mbse.Observer(four_bar(), Model, SENSORS, gate=0.9), SettingError, 'as its own options'),
     (lambda s: mbse.Observer(four_bar(), lambda equations: 3, SENSORS), SettingError, 'predict and correct'),
