@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..dynamics.forces.prescribed import all_accelerations
 from ..dynamics.model import Model
 from ..errors import PositionProblemError, SettingError, SingularConfigurationError, check_choice
 from ..filters.filters import check_options, default_stddev, noises_of
+from ..filters.hydraulic_state import MASS
 from ..filters.linkage_settings import LinkageSettings
 from ..filters.observer import LinkageEstimates, LinkageObserver, Noises
 from ..filters.observer_settings import ObserverSettings
@@ -24,7 +25,9 @@ from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE
 from ..monitor.mechanism import MechanismMonitor, MechanismState
 from ..monitor.state import Assessment
+from ..offline.estimate import state_series
 from ..offline.motion_estimate import MotionEstimate
+from ..report.result import ResultSeries, entry_unit
 from ..streams.interpolation import InterpolationSettings
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
@@ -176,6 +179,24 @@ class OurFilter:
                               status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings))
 
 
+@dataclass(frozen=True, repr=False)
+class MachineMotion(MotionEstimate):
+    """Of a machine with hydraulics: series under the names of ``mbse_ros.estimate``, too, the mass first."""
+
+    machine: Machine | None = None
+
+    def main_series(self) -> list[ResultSeries]:
+        """The mass, then the state's entries, with their deviations; pressures in one panel."""
+        assert self.machine is not None
+        mass = [ResultSeries('mass', 'kg', self.mean[:, k], self.stddev[:, k])
+                for k, name in enumerate(self.names) if name == MASS]
+        return mass + state_series(self.machine, self.names, self.mean, self.stddev)
+
+    def _unit(self, entry: str) -> str:
+        assert self.machine is not None
+        return entry_unit(self.machine.description, entry)
+
+
 class MachineFilter:
     """An ``ObserverStage`` of a machine with any of its settings; each row of samples ends one segment."""
 
@@ -206,9 +227,10 @@ class MachineFilter:
         q, qd, qdd = (np.array(column) for column in zip(*map(self._motion, mean)))
         warnings = [f'{state.status.name} at {at:.3f} s: {state.reason}' for state, at, before in zip(
             states, t.tolist(), [None, *states]) if state.faults and (before is None or state.faults & ~before.faults)]
-        return MotionEstimate(self.machine.model, self.stage.settings.estimator, t, self.names, mean, stddev, q, qd,
+        return MachineMotion(self.machine.model, self.stage.settings.estimator, t, self.names, mean, stddev, q, qd,
                               qdd, (), np.zeros((len(t), 0)), self.channels, innovation, spread, used,
-                              status=tuple(state.status.name.lower() for state in states), warnings=tuple(warnings))
+                             status=tuple(state.status.name.lower() for state in states), warnings=tuple(warnings),
+                             machine=self.machine)
 
     def _processed(self, row: np.ndarray, commands: np.ndarray, dt: float) -> StateEstimate:
         """Over the step ``dt``, s, to samples and ``commands`` at its end; those before hold until then."""

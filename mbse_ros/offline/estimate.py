@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..filters.hydraulic_state import MASS
+from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..payload.mass import center_of
 from ..report.result import ResultSeries, entry_unit, with_entries
@@ -102,10 +105,7 @@ class MachineEstimate(KeptEstimate):
 
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
-        state = [ResultSeries(name, entry_unit(self.machine.description, name), self.mean[:, k], self.stddev[:, k],
-                              panel='pressures' if name.startswith('pressure/') else '')
-                 for k, name in enumerate(self.names) if name != 'payload/mass']
-        state.sort(key=lambda item: KINDS.index(kind) if (kind := item.name.partition('/')[0]) in KINDS else len(KINDS))
+        state = state_series(self.machine, self.names, self.mean, self.stddev)
         others = [ResultSeries(name, NUMBERS[name].unit, values)
                   for name, values in self.states.columns.items()]
         return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
@@ -183,3 +183,13 @@ def _state(estimate: MachineEstimate) -> dict[str, Any]:
         state[f'payload_{item}'] = getattr(states, item)
     state['payload_status'] = estimate.track.status_words
     return state | states.columns
+
+
+def state_series(machine: Machine, names: Sequence[str], mean: np.ndarray, stddev: np.ndarray) -> list[ResultSeries]:
+    """Entries (l,) of a machine's state but for the mass, from ``mean`` and ``stddev`` (k, l): motion, pressures in one
+    panel, all else."""
+    state = [ResultSeries(name, entry_unit(machine.description, name), mean[:, k], stddev[:, k],
+                          panel='pressures' if name.startswith('pressure/') else '')
+             for k, name in enumerate(names) if name != MASS]
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    return sorted(state, key=lambda item: order.get(item.name.partition('/')[0], len(order)))

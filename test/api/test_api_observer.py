@@ -95,6 +95,10 @@ def test_the_filter_of_a_machine_is_that_of_estimate_and_continues():
     for name, atol in (('velocity/lift', 1e-4), ('payload/mass', 0.5)):      # m/s, kg: of 1e-2 and 80
         np.testing.assert_allclose(found[name][100:], np.interp(found.t, other.t, other[name])[100:], atol=atol)
     np.testing.assert_allclose(found['lift_dot'], found['velocity/lift'])
+    names = {item.name: item.unit for item in found.main_series()}
+    assert names.items() >= {'mass': 'kg', 'position/lift': 'm', 'velocity/lift': 'm/s'}.items() and names.keys() >= {
+        item.name for item in other.series()} - set(other.states.columns)
+    np.testing.assert_array_equal(found['mass'], found['payload/mass'])
     slope = np.gradient(found['boom_joint_dot'], found.t)
     np.testing.assert_allclose(slope[100:], found['boom_joint_ddot'][100:], atol=0.1)
     y, u = s.columns(observer.channels), observer.inputs(s)
