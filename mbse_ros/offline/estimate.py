@@ -186,8 +186,8 @@ def _state(estimate: MachineEstimate) -> dict[str, Any]:
 
 
 def state_series(machine: Machine, names: Sequence[str], mean: np.ndarray, stddev: np.ndarray) -> list[ResultSeries]:
-    """Entries (l,) of the state of a machine, without the mass, from ``mean`` and ``stddev`` (k, l): motion, pressures in
-    one panel, all else."""
+    """Entries (l,) of the state of a machine, without the mass, from ``mean`` and ``stddev`` (k, l): motion, pressures
+    in one panel, all else."""
     state = [ResultSeries(name, entry_unit(machine.description, name), mean[:, k], stddev[:, k],
                           panel='pressures' if name.startswith('pressure/') else '')
              for k, name in enumerate(names) if name != MASS]
