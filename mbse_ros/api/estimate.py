@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..description.presets import preset_words
 from ..dynamics.model import Model
 from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
-from ..resources import preset_words
 from .load import Loadable, loaded_sources, recorded
 from .samples import Columns, Samples, as_samples
 
@@ -44,7 +44,7 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
     by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
     ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``; before it the settings of a
-    ``preset``, 'paper' or a file of ROS parameters, see ``resources``. ``namespace`` of the topics, where a
+    ``preset``, 'paper' or a file of ROS parameters, see ``description.presets``. ``namespace`` of the topics, where a
     bag has several; ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name;
     ``output``: a new bag for the estimates.
 

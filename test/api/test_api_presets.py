@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import mbse_ros as mbse
+from mbse_ros.description.presets import known_presets, preset_file, preset_words
 from mbse_ros.errors import SettingError
 from mbse_ros.nodes.graphs.graph import parse_arguments
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.offline.bag import parse_tuning
-from mbse_ros.resources import known_presets, preset_file, preset_words
 
 
 def test_each_preset_is_made_of_settings():
@@ -48,7 +49,12 @@ def test_a_file_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize('text, named', [(None, 'expected paper, or a file'), ('observer_node: 3', 'ros__parameters'),
-                                         ('- a', 'ros__parameters'), ('a: [', 'ros__parameters')])
+                                         ('- a', 'ros__parameters'), ('a: [', 'line 2.*correct YAML'),
+                                         ('', 'file is empty'), ('{}', 'ros__parameters'),
+                                         ('observer_node:\n  ros__parameters: {}', 'ros__parameters'),
+                                         ('observer_node:\n  ros__parameters: {gate: 0.9, gate: 1.0}', 'line 2.*once'),
+                                         ('observer_node: {ros__parameters: {gate: 0.9}}\n/a/observer_node: '
+                                          '{ros__parameters: {gate: 1.0}}', 'observer.gate is there twice')])
 def test_what_is_no_preset_is_named(tmp_path, text, named):
     path = tmp_path / 'preset.yaml'
     if text is not None:
@@ -66,8 +72,34 @@ def test_what_is_not_for_this_model_is_refused_by_name(preset):
 
 
 def test_a_graph_without_its_nodes_refuses_a_preset():
-    with pytest.raises(SettingError, match='preset: .*linkage_node.*it has those of observer_node, payload_node'):
+    with pytest.raises(SettingError, match='preset: .*/linkage_node.*it has those of /../observer_node, /'):
         linkage_graph(parse_arguments({'preset': 'paper', 'mechanism': 'four_bar'}, LinkageArguments))
+
+
+@pytest.mark.parametrize('node, setting, said', [
+    ('/**', 'frame_id', ''), ('/**/crane/observer_node', 'noise', ''), ('/**/observer_node', 'noise', ''),
+    ('/crane/observer_node', 'noise', ''), ('crane/observer_node', 'use_sim_time', ''),
+    ('/*/observer_node', 'noise', ''),
+    ('observer_node', 'noise', 'has those of observer_node'), ('/observer_node', 'noise', 'has those of /observer'),
+    ('/*/*/observer_node', 'noise', 'has those of'), ('/**/obsever_node', 'noise', 'obsever_node has no noise'),
+    ('/**/observer_node', 'noice', 'observer_node has no noice'), ('/**', 'noice', r'has no noice'),
+    ('/**/observer_node', 'low_pass', 'observer_node has no low_pass')])
+def test_a_graph_takes_what_ros_gives_to_one_of_its_nodes(tmp_path, node, setting, said):
+    """By its whole name: a preset of another namespace would do nothing."""
+    preset = tmp_path / 'own.yaml'
+    preset.write_text(f'{node}: {{ros__parameters: {{{setting}: paper}}}}')
+    arguments = parse_arguments({'preset': str(preset), 'namespace': 'crane'}, MachineArguments)
+    if said:
+        with pytest.raises(SettingError, match=f'preset: .*{said}'):
+            machine_graph(arguments)
+    else:
+        assert str(preset) in machine_graph(arguments).processes[0].files
+
+
+def test_words_of_a_truth_are_as_ros_reads_them(tmp_path):
+    own = tmp_path / 'own.yaml'
+    own.write_text('scale_node: {ros__parameters: {carry_back: Yes, tare: off, least_load: 1e2, unit: }}')
+    assert preset_words(own) == ['scale.carry_back=true', 'scale.tare=false', 'scale.least_load=1e2', 'scale.unit=None']
 
 
 def test_the_paper_says_that_it_is_for_one_load():

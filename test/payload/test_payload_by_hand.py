@@ -18,11 +18,11 @@ import yaml
 from crane_by_hand import Crane, Tuning, interpolated, masses_of, observed
 from source_tree import ROOT
 
+from mbse_ros.description.presets import preset_words
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.bag import parse_tuning
 from mbse_ros.payload.paper import InverseDynamics
-from mbse_ros.resources import preset_words
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

@@ -21,12 +21,13 @@ from typing import Any, TypeVar
 import yaml
 
 from ...compiled.cache import cache_folder
+from ...description.presets import preset_file, preset_parameters
 from ...errors import SettingError
-from ...resources import preset_file, preset_words, share_directory
+from ...resources import share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
 from ..messages.outline import Box
-from .catalogue import NODES
+from .catalogue import NODES, parameter_names
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
 COMPOSED = 'machine_nodes'      # executable that has several nodes
@@ -128,7 +129,8 @@ class GraphArguments(Settings):
                 raise SettingError('params_file', file, 'a file')
         processes = tuple(processes)
         if self.preset:
-            self._check_preset({node for process in processes for node in (process.parts or (process.name,))})
+            self._check_preset({f'/{process.namespace}/{node}'.replace('//', '/') for process in processes
+                                for node in (process.parts or (process.name,))})
         for source, _, target in pairs:
             if not source or not target:
                 raise SettingError('remap', self.remap, 'from:=to, separated by blanks')
@@ -137,11 +139,16 @@ class GraphArguments(Settings):
                            if process.package == OURS else process for process in processes))
 
     def _check_preset(self, nodes: Collection[str]) -> None:
-        """A preset of other nodes would be without effect."""
-        rooms = {word.partition('.')[0] for word in preset_words(self.preset)}
-        if not rooms & {node.removesuffix('_node') for node in nodes}:
+        """A preset of other nodes or namespaces would be without effect; what no node has would end one."""
+        found = preset_parameters(self.preset)
+        for item in found:
+            known = NODES[item.executable].names() | {'use_sim_time'} if item.executable in NODES else parameter_names()
+            if '*' not in item.executable and item.executable not in NODES or item.name not in known:
+                raise SettingError('preset', self.preset, f'parameters of nodes of this package; {item.node} has no '
+                                   f'{item.name}')
+        if not any(item.is_of(node) for item in found for node in nodes):
             raise SettingError('preset', self.preset, f'parameters of {", ".join(sorted(nodes))}; it has those of '
-                               + ', '.join(f'{room}_node' for room in sorted(rooms)))
+                               + ', '.join(sorted({item.node for item in found})))
 
     @property
     def _preset(self) -> tuple[str, ...]:

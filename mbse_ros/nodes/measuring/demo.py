@@ -25,6 +25,7 @@ from ...bags.messages import stamp_of
 from ...bags.series import RecordSeries, read_payload
 from ...bags.table import import_table
 from ...bags.topics import PAYLOAD
+from ...description.presets import preset_words
 from ...dynamics.model import load_model
 from ...errors import MbseError
 from ...machine import load_machine
@@ -37,7 +38,7 @@ from ...report.plots import write_png
 from ...report.series import root_mean_square
 from ...report.text import number, print_table
 from ...report.writer import write_report
-from ...resources import preset_words, share_directory
+from ...resources import share_directory
 from ...simulation import estimator_benchmark
 from ...simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ...studies.estimators import write_estimator_plots
