@@ -85,6 +85,13 @@ def check_positive(**values: float) -> None:
             raise SettingError(name, value, 'a positive number')
 
 
+def check_count(**values: float) -> None:
+    """Raise SettingError for the first value, by its name, that is not a whole number from 1 on."""
+    for name, value in values.items():
+        if not (value >= 1 and value % 1 == 0):
+            raise SettingError(name, value, 'a whole number from 1 on')
+
+
 class PositionProblemError(MbseError):
     """The constraints could not be satisfied for the given independent coordinates."""
 

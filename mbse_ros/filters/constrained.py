@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from ..dynamics.sensor_equations import state_sensors
-from ..errors import SettingError, check_choice, check_positive
+from ..errors import SettingError, check_choice, check_count, check_positive
 from .cekf_penalty import PenaltyFilter, tangents, velocities
 from .parts.model_step import rates
 from .parts.problem import Problem
@@ -192,7 +192,8 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     gate and gain alike, after the passes as they leave it (Eq. 65), and no position problem. As in the paper:
     ``beta=10, passes=5, tolerance=1e-3, noise='printed'``.
     """
-    check_positive(alpha=alpha, beta=beta, passes=passes, slack=slack)
+    check_positive(alpha=alpha, beta=beta, slack=slack)
+    check_count(passes=passes)
     check_printed(noise, tolerance)
     n, g, places, along_them = problem.n, problem.g, independent(problem), noise == 'along'
     sense, finish, along = sensed(problem), closed(problem), tangents(problem)
@@ -313,7 +314,8 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0, tolerance
     (``slack`` is sigma_b) and the covariance of all coordinates; ``tolerance`` as in SCKF, 1e-3 in the paper, for which
     up to seven iterations are needed on the four-bar: ``iterations=12``.
     """
-    check_positive(iterations=iterations, slack=slack)
+    check_positive(slack=slack)
+    check_count(iterations=iterations)
     check_printed(noise, tolerance)
     if noise == 'printed':
         return build_filter('DIEKFpm', problem, 2 * problem.n, {'acceleration': problem.g},

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 
-from ..errors import SettingError, check_choice
+from ..errors import SettingError, check_choice, check_count
 from .ekf import (
     EkfVariant,
     actuator_places,
@@ -60,9 +60,10 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     ``law='printed'``: the absolute value of the mean of Eq. 91 as it stands, without bounds, as variance of the
     acceleration error alone (Eq. 94), and the identity of Eq. 79. Not with ``actuators``.
     """
+    check_count(window=window)
     check_choice('adapt', adapt, NOISES)
     check_choice('law', law, PLANT_LAWS)
-    printed = law == 'printed'
+    printed, window = law == 'printed', int(window)
     if printed and actuators:
         raise SettingError('law', law, 'ratio, or no actuators')
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
@@ -151,6 +152,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``colored`` (g,) variance of xi a step; for
     measurements ``sensor_memory`` (s,) W, ``sensor_color`` (s,) variance of zeta a step. Raises SettingError.
     """
+    check_count(window=window)
     check_choice('color', color, COLORS)
     check_choice('law', law, LAWS)
     g, channels = problem.g, len(problem.channels)

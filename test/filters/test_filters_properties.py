@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from inspect import signature
 
 import casadi as ca
 import numpy as np
@@ -12,7 +13,7 @@ from linkage_faults import DT, SENSORS, four_bar, soundness
 
 from mbse_ros.compiled import Scan
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.filters import FILTERS, NEEDS, OF_MACHINES, default_stddev, make_filter
+from mbse_ros.filters.filters import FILTERS, NEEDS, OF_MACHINES, OF_MECHANISMS, default_stddev, make_filter
 from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
 from mbse_ros.filters.observer import LinkageObserver
@@ -25,6 +26,8 @@ GATE = 1e4          # normalised innovation squared
 PRINTED = {'CEKF_published'}        # of which docs/estimators.md says that its covariance does not stay one
 EXACT = 'CEKF_penalty', 'kinematic', 'UKF', 'hydraulic'      # others leave terms of the derivative out, as published
 ALL = [name for name in FILTERS if name not in PRINTED]
+COUNTS = [(name, option) for name, made in OF_MECHANISMS.items() for option, of in signature(made).parameters.items()
+          if of.annotation == 'int']
 
 
 class Case:
@@ -160,3 +163,10 @@ def test_a_filter_is_made_of_what_it_is_for(name: str) -> None:
     assert make_filter(name, right).name == name
     with pytest.raises(SettingError, match=f"estimator: got '{name}', expected {NEEDS[name]}; else one of"):
         make_filter(name, wrong)
+
+
+@pytest.mark.parametrize('count', [0, -5, 0.5, 2.5, float('inf'), float('nan')])
+@pytest.mark.parametrize('name, option', COUNTS)
+def test_an_option_that_counts_is_a_whole_number(name: str, option: str, count: float) -> None:
+    with pytest.raises(SettingError, match=f'{option}: got .*, expected a whole number from 1 on'):
+        make_filter(name, problem(four_bar(name, 'vm'), ('encoder',)), **{option: count})
