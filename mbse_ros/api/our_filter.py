@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled.of_scipy import exceeded
+from ..compiled.of_scipy import gate_limit
 from ..dynamics.forces.prescribed import all_accelerations
 from ..dynamics.model import Model
 from ..errors import PositionProblemError, SettingError, SingularConfigurationError, check_choice
@@ -222,8 +222,7 @@ class MachineFilter:
         stddev = np.sqrt(np.maximum([state.covariance.diagonal() for state in states], 0.0))
         innovation, spread = (np.array([getattr(state, name) for state in states])
                               for name in ('innovation', 'innovation_stddev'))
-        gate = self.stage.settings.gate
-        used = innovation ** 2 <= (np.inf if gate >= 1 else exceeded(1, 1 - gate)) * spread ** 2
+        used = innovation ** 2 <= gate_limit(self.stage.settings.gate) * spread ** 2
         q, qd, qdd = (np.array(column) for column in zip(*map(self._motion, mean)))
         warnings = [f'{state.status.name} at {at:.3f} s: {state.reason}' for state, at, before in zip(
             states, t.tolist(), [None, *states]) if state.faults and (before is None or state.faults & ~before.faults)]

@@ -11,6 +11,8 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+NEVER = 1e200       # a squared innovation over its variance beyond any, which times a variance is still a number
+
 
 @cache
 def compiled_part(package: str, name: str, otherwise: str, *functions: str) -> ModuleType:
@@ -44,3 +46,8 @@ def exceeded(freedom: float, probability: float) -> float:
     """What a chi-squared number of so many degrees of freedom exceeds with a probability."""
     special = compiled_part('special', '_special_ufuncs', 'scipy.special', 'gammainccinv')
     return 2.0 * float(special.gammainccinv(0.5 * freedom, probability))
+
+
+def gate_limit(gate: float) -> float:
+    """The normalised innovation squared beyond which a gate of this probability leaves a sample out; 1: none."""
+    return NEVER if gate >= 1 else exceeded(1, 1 - gate)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from ..compiled.of_scipy import NEVER
 from ..dynamics.sensor_equations import state_sensors
 from ..errors import SettingError, check_choice, check_count, check_positive
 from .cekf_penalty import PenaltyFilter, tangents, velocities
@@ -340,7 +341,7 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0, tolerance
                                     tuning['gate'])
             bent = x[others] + T[others, :] @ (z - point) - prior[others] - first[others, :] @ (z - start)
             point = settle(z, P_z, ca.DM.zeros(len(others)), bent, T[others, :] - first[others, :], variance,
-                           1e300)[0]
+                           NEVER)[0]
         x, P, qdd = finish(near(x, point, t, p)[0], P_z, u, t, p)
         return estimates(problem, x, P, qdd, *found)
 
@@ -364,7 +365,7 @@ def printed_iterations(problem: Problem, iterations: int, tolerance: float) -> C
             mean, P, *found = update(prior, state['P'], given['o'], h + H @ (prior - x), H, tuning['variance'],
                                      tuning['gate'])
             mean, P = hold(mean, P, ca.DM.zeros(rows), c + C @ (mean - x), ca.densify(C),
-                           ca.DM.ones(rows) * PERFECT * math.exp(-i), 1e300)[:2]
+                           ca.DM.ones(rows) * PERFECT * math.exp(-i), NEVER)[:2]
             new, lacking = [mean, P, *found], ca.norm_2(c) >= tolerance
             now = [ca.if_else(lacking, one, old) for one, old in zip(new, now)] if now and tolerance else new
         x, P, *found = now

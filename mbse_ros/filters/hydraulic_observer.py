@@ -14,7 +14,7 @@ from math import exp, isfinite, isnan, nan
 import casadi as ca
 import numpy as np
 
-from ..compiled.of_scipy import exceeded
+from ..compiled.of_scipy import gate_limit
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
@@ -105,7 +105,7 @@ class HydraulicObserver:
                                           variance=self._variance, p=self.machine.parameters.mean)
         self._force_psd: float | np.ndarray = settings.force_psd
         self._use_balance(True)
-        self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
+        self.threshold = gate_limit(settings.gate)
 
     def _weighs(self, settings: ObserverSettings) -> bool:
         return settings.weighing == 'joint' and not why_unweighed(self.machine)

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
+from ..compiled.of_scipy import gate_limit
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from .cekf_penalty import tangents
@@ -20,7 +21,6 @@ from .parts.step import Filter, RunningFilter
 
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 STEP = 0.005        # s, before a log tells it
-NEVER = 1e300       # of a squared innovation over its variance: no gate
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class FilterTuning:
 def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, dt: float) -> FilterTuning:
     """Tuning of a filter with step ``dt``, s: each of its noises, a number or one for each entry, the ``gate``'s
     probability (1: none), standard deviations (s,) of its sensors. Raises SettingError."""
-    from scipy.special import gammaincinv  # here: slow to import
     parts = filter_.tuning.parts
     if set(noises) != set(filter_.noises):
         raise SettingError('noises', list(noises), 'values for ' + ', '.join(filter_.noises))
@@ -78,7 +77,7 @@ def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, 
     for name, value in values.items():
         if not (np.isfinite(value).all() and (value >= 0).all()):
             raise SettingError(name, list(value), 'numbers from 0 up')
-    threshold = NEVER if gate == 1 else min(2 * float(gammaincinv(0.5, gate)), NEVER)   # chi-squared with 1 freedom
+    threshold = gate_limit(gate)
     flat = filter_.tuning.flat(dt=[dt], gate=[threshold], variance=stddev ** 2,
                                p=np.asarray(filter_.problem.model.parameters), **values)
     return FilterTuning(flat, threshold, stddev)

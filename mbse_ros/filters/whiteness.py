@@ -8,6 +8,8 @@ from collections import deque
 
 import numpy as np
 
+from ..compiled.of_scipy import exceeded
+
 WINDOW = 200    # innovations from which the health is computed
 LAGS = 20
 FEWEST = 50     # innovations from which something can be said
@@ -68,7 +70,6 @@ def overstated(name: str, innovation: np.ndarray, samples: np.ndarray, stddev: f
     of the windows of ``FEWEST`` must agree. No warning of noise that is not white, as behind a low-pass filter, and of
     rounded samples, most of which repeat the one before.
     """
-    from scipy.special import chdtri  # here: slow to import
     found, samples = innovation[np.isfinite(innovation)] / stddev, samples[np.isfinite(samples)]
     if len(found) < FEWEST or 2 * np.count_nonzero(np.diff(samples)) < len(samples):
         return []
@@ -76,7 +77,7 @@ def overstated(name: str, innovation: np.ndarray, samples: np.ndarray, stddev: f
     power, shared = (change ** 2).mean(axis=1), (change[:, 1:] * change[:, :-1]).mean(axis=1)
     variance, correlation, fewer = THIRD
     count = change.shape[1] / fewer
-    limit = variance * float(chdtri(count, 1.0 - SELDOM)) / count / OVERSTATED ** 2
+    limit = variance * exceeded(count, 1.0 - SELDOM) / count / OVERSTATED ** 2
     if 2 * np.count_nonzero((power < limit) & (shared < 0.5 * correlation * power)) <= len(power):
         return []
     return [f'{name}: the noise of its innovations is {(variance / np.median(power)) ** 0.5:.2g} times smaller than '

@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.special import chdtri
 
 from mbse_ros.compiled import of_scipy
-from mbse_ros.compiled.of_scipy import compiled_part, exceeded
+from mbse_ros.compiled.of_scipy import NEVER, compiled_part, exceeded, gate_limit
 from mbse_ros.dynamics.partition import lstsq, null_space, pivoted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +61,11 @@ def test_quantiles_of_chi_squared() -> None:
     for freedom in (1, 2, 3.7, 12, 55.5):
         for probability in (0.5, 1e-2, 1e-4, 1e-5, 1e-12):
             assert exceeded(freedom, probability) == chdtri(freedom, probability)
+
+
+def test_of_a_gate_that_is_open_no_innovation_is_too_large() -> None:
+    assert gate_limit(0.99) == chdtri(1, 1 - 0.99) < gate_limit(np.nextafter(1.0, 0.0)) < 100
+    assert gate_limit(1.0) == NEVER and NEVER * 1e100 < np.inf
 
 
 def test_in_a_process_of_its_own_before_and_beside_scipy() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from linear_mechanism import linear_model
 
+from mbse_ros.compiled.of_scipy import NEVER
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.filters import noises_of
 from mbse_ros.filters.observer import LinkageObserver, tuning_of
@@ -61,7 +62,7 @@ def test_noises_without_a_default_are_zero_and_options_are_checked_by_name() -> 
 
 def test_of_a_gate_that_is_open_no_innovation_is_too_large() -> None:
     observer = started()
-    assert tuning_of(observer.filter, {'acceleration': 1.0}, 1.0, observer.stddev, 0.01).threshold == 1e300
+    assert tuning_of(observer.filter, {'acceleration': 1.0}, 1.0, observer.stddev, 0.01).threshold == NEVER
     # of a standard normal 95 % are within 1.96
     assert tuning_of(observer.filter, {'acceleration': 1.0}, 0.95, observer.stddev, 0.01).threshold == pytest.approx(
         1.959964 ** 2, rel=1e-6)

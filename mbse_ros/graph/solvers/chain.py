@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Scan
+from ...compiled.of_scipy import NEVER
 from ...errors import DivergenceError
 from ...filters.parts.layout import Layout
 from ...filters.parts.model_step import rates
@@ -22,7 +23,6 @@ from ...filters.parts.problem import Problem
 from ...filters.parts.update import correction
 
 CLOSINGS = 3        # of Newton's method for the dependent coordinates, at each linearisation
-UNGATED = 1e300
 LONGEST = 0.2       # rad or m of an independent coordinate in one step
 _NONE = np.zeros(0)
 
@@ -171,7 +171,7 @@ class Chain:
         before, (variance, walk, _) = self.smoothed.unpack(state), self._tuned(p)
         update = correction(l, self.problem.angular)
         moved = here['h'] + here['H'] @ before['m']
-        m, P, *_ = update(before['m'], before['P'], row[2 * self.link.size:], moved, here['H'], variance, UNGATED)
+        m, P, *_ = update(before['m'], before['P'], row[2 * self.link.size:], moved, here['H'], variance, NEVER)
         F, offset, Sigma, gap = self._transition(here, there, walk)
         ahead, P_ahead = F @ m + offset, F @ P @ F.T + Sigma
         P_ahead = (P_ahead + P_ahead.T) / 2
