@@ -128,7 +128,7 @@ class LinkageObserver(RunningFilter[Filter]):
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
-        """Flat state and, for the last step used, flat tuning: what ``smoother.smooth`` starts from."""
+        """Flat state and, for the last step used, flat tuning."""
         return self.state.copy(), self.tuning.copy()
 
     @cached_property

@@ -4,13 +4,13 @@
 import numpy as np
 import pytest
 from linear_mechanism import MASS, STDDEV, A, H, linear_model
+from rauch_tung_striebel import smooth
 from scipy.linalg import expm
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.filters.observer import LinkageObserver
-from mbse_ros.filters.rauch_tung_striebel import smooth
 
 pytestmark = pytest.mark.usefixtures('vm')
 

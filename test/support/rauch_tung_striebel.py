@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiled import Kernel
-from ..errors import SettingError
-from .parts.step import Filter
+from mbse_ros.compiled import Kernel
+from mbse_ros.errors import SettingError
+from mbse_ros.filters.parts.step import Filter
 
 
 @dataclass(frozen=True)
