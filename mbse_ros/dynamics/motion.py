@@ -19,7 +19,7 @@ from .model import Model, State
 from .observation import observe
 from .singular import check_regular
 
-LOOSE = 0.01        # of the largest coordinate: violation of the constraints that is worth a warning
+LOOSE = 0.01        # of the largest coordinate at the start (later angles wind up): violation worth a warning
 REDUCED = 'matrix_r', 'semi_recursive'      # formulations in independent coordinates, with compiled equations
 
 
@@ -143,7 +143,7 @@ def _motion(model: Model, record: MotionRecord, failure: MbseError | None) -> Mo
     t, q, qd, qdd, lam, u = (getattr(record, name)[filled] for name in ('t', 'q', 'qd', 'qdd', 'lam', 'u'))
     seen = observe(model, t, q, qd, lam, u)
     work = record.work[filled] if record.has_work else trapezoids(t, seen['power'])
-    away, size = float(seen['violation'].max(initial=0.0)), max(1.0, float(np.abs(q).max(initial=0.0)))
+    away, size = float(seen['violation'].max(initial=0.0)), max(1.0, float(np.abs(q[0]).max(initial=0.0)))
     loose = () if away <= LOOSE * size else (f'the constraints are violated by up to {away:.3g}: a shorter step, or a '
                                              'stiffer penalty or smaller clearance',)
     return Motion(model.names, t, q, qd, qdd, lam, u, work=work, choices=tuple(record.choices),

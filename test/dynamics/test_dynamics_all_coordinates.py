@@ -2,6 +2,8 @@
 """Motions by every formulation: against a reference by other equations and another integrator, at the order of the
 scheme; constraints that give way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,18 @@ def test_a_step_that_is_far_too_long_says_where_it_ended(dt, error, named):
 def test_constraints_that_come_apart_are_a_warning():
     motion = simulate(load_model('four_bar', backend='vm'), 5.0, 0.01, 'forward_euler', formulation='penalty')
     assert 'violated by up to' in motion.warnings[0] and motion.violation.max() > 1.0
+
+
+def test_that_warning_does_not_depend_on_turns():
+    """A crank that has turned by 40 rad is not a larger mechanism."""
+    model = load_model('four_bar', 'relative', backend='vm')
+    spinning = replace(model.start, qd=model.partition(model.z).velocity(model.start.q, np.array([50.0]), 0.0))
+    motion = simulate(model, 1.0, 0.002, 'rk4', formulation='udwadia_kalaba_recursive', clearance=1e-4, start=spinning)
+    assert 0.05 < motion.violation.max() < 0.01 * np.abs(motion.q).max() and 'violated by up to' in motion.warnings[0]
+
+
+@pytest.mark.parametrize('clearance', [0.0, [None, 0.0]])
+def test_no_clearance_is_an_exact_constraint(clearance):
+    model = load_model('four_bar', 'relative', backend='vm')
+    motion = simulate(model, 3.0, 0.01, 'rk4', formulation='udwadia_kalaba_recursive', clearance=clearance)
+    assert motion.violation.max() < 1e-10

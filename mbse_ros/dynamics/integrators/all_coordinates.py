@@ -8,7 +8,7 @@ constraints give way (``penalty``, a ``clearance``) keeps what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ class AllCoordinates:
         self.task, self.record, self.n = task, record, len(task.model.names)
         self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
         self._rows = list(task.model.active if formulation in EXACT_ROWS else range(len(task.model.rows)))
-        self._yields = formulation == 'penalty' or options.get('clearance') is not None
+        self._yields = formulation == 'penalty' or _any(options.get('clearance'))
 
     def accelerations(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Accelerations (n,), multipliers (m,) and inputs (k,) at a state (2n,). Raises what the formulation raises;
@@ -96,6 +96,13 @@ class AllCoordinates:
         record.qdd[step], record.lam[step], record.u[step] = self.accelerations(t, y)
         record.q[step], record.qd[step] = y[:self.n], y[self.n:]
         record.last = step
+
+
+def _any(clearance: object) -> bool:
+    """Whether a clearance, a number or one for each group, has an entry that is not 0; wrong ones are refused later."""
+    if isinstance(clearance, Sequence) and not isinstance(clearance, str):
+        return any(map(_any, clearance))
+    return clearance is not None and bool(np.any(np.asarray(clearance) != 0))
 
 
 def euler(rates: Rates, t: float, y: np.ndarray, dt: float) -> np.ndarray:
