@@ -14,7 +14,8 @@ from motion_examples import PLATFORM
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.constrained import constraints, imposed, independent, sensed
+from mbse_ros.filters.constrained import imposed
+from mbse_ros.filters.dependent import constraints, independent, sensed
 from mbse_ros.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
