@@ -151,8 +151,7 @@ def along(ahead: Parts, Sigma: ca.SX) -> ca.SX:
 
 def force_names(problem: Problem, choice: EkfVariant) -> tuple[str, ...]:
     """What the filter's force is along: inputs, or independent coordinates."""
-    names = [problem.model.inputs[i] for i in choice.actuators] or [problem.system.names[i] for i in problem.z]
-    return tuple(names)
+    return tuple([problem.model.inputs[i] for i in choice.actuators] or [problem.system.names[i] for i in problem.z])
 
 
 def actuator_places(problem: Problem, actuators: Sequence[str]) -> tuple[int, ...]:
@@ -348,5 +347,4 @@ def _by_force(problem: Problem, state: Parts, given: Parts, tuning: Parts) -> ca
     """Derivative (s, g) of the sensors by the force, through the accelerations."""
     g, q, zd, force = problem.g, state['q'], state['x'][problem.g:2 * problem.g], state['force']
     at = rates(problem, q, zd, given['u'], force, given['t'], tuning['p'])
-    inputs = ca.vertcat(given['u'], force)
-    return problem.sensors(q, zd, at.zdd, inputs, given['t'], tuning['p'])[3] @ at.B[g:, -g:]
+    return problem.sensors(q, zd, at.zdd, ca.vertcat(given['u'], force), given['t'], tuning['p'])[3] @ at.B[g:, -g:]

@@ -17,7 +17,6 @@ import numpy as np
 from ..compiled.of_scipy import gate_limit
 from ..errors import DescriptionError
 from ..machine import Machine
-from ..machine.channels import Channel
 from ..machine.equations import why_unweighed
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
@@ -48,7 +47,8 @@ class HydraulicObserver:
         self.machine, self.backend, self.channels = machine, backend, machine.channels
         self._plans, self._variance = SamplePlans(len(self.channels)), variances(machine)
         if not self._variance.all():
-            raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
+            exact = next(channel for channel in machine.all_channels if channel.sensor.noise == 0.0)
+            raise DescriptionError(machine.description.file, f'sensors.{exact.sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
         self._lines, self._commands = InterpolationError(self._variance, pushes(machine)), RareCommands(machine)
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
@@ -345,7 +345,3 @@ class HydraulicObserver:
         row = int(np.argmax(far.any(axis=1)))
         worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
         return y, (row, worst, float(innovations[row, worst]), float(variances[row, worst]))
-
-    def _exact(self) -> Channel:
-        """The first channel whose samples would have no noise."""
-        return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)
