@@ -78,6 +78,12 @@ def test_clearance_gives_way_as_a_penalty_without_stabilisation(reference):
     assert np.abs(soft.q[-1] - q).max() > 10 * np.abs(stiff.q[-1] - q).max()
 
 
+def test_a_step_begins_with_what_the_one_before_found(reference):
+    """Four evaluations a step of Runge and Kutta, and the last instant."""
+    model, _ = reference('four_bar')
+    assert simulate(model, 4 * STEP, STEP, 'rk4', formulation='penalty').evaluations == 4 * 4 + 1
+
+
 def test_multipliers_are_those_of_independent_coordinates(reference):
     model, _ = reference('five_bar')
     ours, own = (simulate(model, 8 * STEP, STEP / 4, 'rk4', formulation=name) for name in ('kkt', 'matrix_r'))

@@ -29,10 +29,11 @@ NOT_OPTIONS = 'terms', 'use_sparse', 'independent', 'redundant'     # arguments 
 EXACT_ROWS = 'kkt', 'kkt_sparse', 'matrix_r'    # which need rows that do not depend on each other
 CLOSED = 1e-12          # of the largest coordinate: violation that counts as none
 CLOSINGS = 20           # corrections of a position
-IMPLICIT = 1e-12        # of the largest velocity: change at which the trapezoidal rule has converged
+IMPLICIT = 1e-12        # of the largest entry of the state: change at which the trapezoidal rule has converged
 SWEEPS = 4 * ITERATIONS     # of the trapezoidal rule, which repeats itself here instead of Newton's method
 
 Rates = Callable[[float, np.ndarray], np.ndarray]
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]       # accelerations, multipliers, inputs
 
 
 class AllCoordinates:
@@ -46,11 +47,17 @@ class AllCoordinates:
         self.task, self.record, self.n = task, record, len(task.model.names)
         self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
         self._rows = list(task.model.active if formulation in EXACT_ROWS else range(len(task.model.rows)))
+        self._last: tuple[float, np.ndarray, Found] | None = None
         self._yields = formulation == 'penalty' or _any(options.get('clearance'))
 
-    def accelerations(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def accelerations(self, t: float, y: np.ndarray) -> Found:
         """Accelerations (n,), multipliers (m,) and inputs (k,) at a state (2n,). Raises what the formulation raises;
         ArithmeticError for a state that is out of numbers."""
+        if self._last is None or t != self._last[0] or not np.array_equal(y, self._last[1]):
+            self._last = t, y.copy(), self._evaluated(t, y)     # a step begins where the one before was written
+        return self._last[2]
+
+    def _evaluated(self, t: float, y: np.ndarray) -> Found:
         if not np.isfinite(y).all():
             raise ArithmeticError('the state left the finite numbers')
         q, qd = y[:self.n], y[self.n:]

@@ -186,7 +186,7 @@ def stood_still(problem: Problem, P: ca.SX, q: ca.SX, ahead: ca.SX, zd: ca.SX, F
     velocities ``zd`` (g,) with the transition ``F`` (l, l), of which the first 2g are z and zd.
 
     ``lost`` (g,) is 1 where a position was unknown, ``Sigma`` (l, l) what that adds to the plant noise. Where none was
-    all is as it came.
+    nothing changes.
     """
     z, end = (problem.independent(vector) for vector in (q, ahead))
     lost, end, zd, F, Sigma = _standing(problem.g, P.size1())(P, z, end, zd, F, dt)
