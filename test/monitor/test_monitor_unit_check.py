@@ -100,10 +100,13 @@ def named(values, predicted, unit='rad', variance=1e-4, angular=False, used=0, d
 def test_a_unit_by_what_is_predicted(unit, factor, name):
     """By samples at rest, and in motion where the prediction has another zero; as long at any rate, but by three."""
     assert named([factor * 1.2] * 10, [1.2] * 10, unit) == name and named([factor * 1.2] * 9, [1.2] * 9, unit) == ''
-    for dt, count in ((0.002, 64), (0.05, 4), (0.1, 3)):
+    for dt, count in ((0.002, 64), (0.05, 4), (0.1, 3), (0.2, 3)):
         assert named([factor * 1.2] * count, [1.2] * count, unit, dt=dt) == name
         assert named([factor * 1.2] * (count - 1), [1.2] * (count - 1), unit, dt=dt) == ''
     assert named(factor * (SLOW + 3.0) + factor * 0.01 * RNG.standard_normal(60), SLOW, unit, 1e9) == name
+    for count, found in ((9, ''), (10, name)):        # by its changes alone, and after samples of no unit
+        assert named(factor * (SLOW[:count] + 3.0), SLOW[:count], unit, 1e9) == found
+        assert named([5.0] * 20 + [factor * 1.2] * count, [1.2] * (20 + count), unit) == found
 
 
 @pytest.mark.parametrize('factor, name', [(1.09, 'degrees'), (1.11, ''), (0.91, 'degrees'), (0.89, '')])
