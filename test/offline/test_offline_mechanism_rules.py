@@ -96,11 +96,14 @@ def test_an_encoder_that_steps_where_a_gyro_sees_no_motion(size, at) -> None:
     assert abs(told - size) < 0.1 and abs(instant - at) < 0.02
 
 
-def test_a_sudden_motion_that_gyros_see_is_no_step() -> None:
+@pytest.mark.parametrize('rate, steps', [(30.0, False), (15.0, False), (2.0, True)])
+def test_a_sudden_motion_that_gyros_see_is_no_step(rate: float, steps: bool) -> None:
+    """Nor is one that a gyro neither shows nor contradicts."""
     def moved(channel: str, t: int, value: float) -> tuple[int, float]:
         now = 2.0e9 < t <= 2.01e9       # within a sample, by 0.3 rad
-        return t, value + {'encoder': 0.3 * (t > 2.0e9), 'crank_gyro': 30.0 * now}.get(channel, 0.0)
-    assert ('step', ENCODER) not in found(moved)
+        return t, value + {'encoder': 0.3 * (t > 2.0e9), 'crank_gyro': rate * now}.get(channel, 0.0)
+    assert (('step', ENCODER) in found(lambda channel, t, value: None if channel == 'coupler_gyro' else moved(
+        channel, t, value))) is steps
 
 
 def test_a_gain_that_is_no_unit_is_left_to_the_filter() -> None:
@@ -187,9 +190,12 @@ def test_a_fast_motion_that_is_sampled_rarely_is_not_noise() -> None:
 
 
 def test_an_encoder_alone_that_is_turns_away_is_in_degrees() -> None:
-    """Its noise says so, too; one in radians that turns as often is sound."""
-    def alone(factor: float, more: float = 0.0) -> list[tuple[str, tuple[str, ...]]]:
+    """Its noise says so, too; one in radians that turns as often is sound, or noisy, as one that does not turn."""
+    def alone(factor: float, more: float = 0.0, times: float = 0.0) -> list[tuple[str, tuple[str, ...]]]:
+        stddev = times * model_of('four_bar').description.sensors['encoder'].stddev
         return found(lambda channel, t, value: (
-            (t, factor * (value + more * t * 1e-9)) if channel == 'encoder' else None))
+            t, factor * (value + more * t * 1e-9 + stddev * np.random.default_rng(t).normal()))
+            if channel == 'encoder' else None)
     assert alone(DEGREES) == [('unit', ENCODER)]
     assert alone(1.0, 20.0) == []
+    assert alone(1.0, 20.0, 20.0) == alone(0.1, 0.0, 10.0 * DEGREES) == [('noise', ENCODER)]
