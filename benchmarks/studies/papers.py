@@ -163,16 +163,16 @@ def run_tests(tests: Sequence[str]) -> dict[str, list[dict[str, str]]]:
 
 def judge(row: Row, outcomes: Mapping[str, list[dict[str, str]]], figures: Mapping[str, Sequence[Figure]]) -> None:
     """Fill in what ran, and the status that follows from it."""
+    ran = set()
     for check in row.checks:
-        for figure in figures.get(check, ()):
-            row.measured.append({'name': figure.name, 'outcome': 'passed' if figure.holds else 'failed',
-                                 'text': figure.text, **asdict(figure)})
-        if not check.startswith(MEASURE):
-            row.tests += [case for key, cases in outcomes.items() if key == check or key.startswith(f'{check}::')
-                          for case in cases]
-    ran = {item['outcome'] for item in row.tests + row.measured}
-    nothing = row.claim in SHOWN and not ran
-    row.status = ('failed' if 'failed' in ran or nothing else 'skipped' if 'skipped' in ran else row.claim)
+        shown = [{'name': figure.name, 'outcome': 'passed' if figure.holds else 'failed', 'text': figure.text,
+                  **asdict(figure)} for figure in figures.get(check, ())]
+        cases = [case for key, found_ in outcomes.items() if key == check or key.startswith(f'{check}::')
+                 for case in found_]
+        row.measured += shown
+        row.tests += cases
+        ran |= {item['outcome'] for item in shown + cases} or {'failed'}      # it did not run
+    row.status = next((word for word in ('failed', 'skipped') if word in ran), row.claim)
 
 
 def shown_by(row: Row) -> str:

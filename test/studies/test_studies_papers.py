@@ -55,6 +55,7 @@ def test_rows_are_those_of_tables_with_a_status():
     ('works', ['t'], {'t': PASSED}, 'works'), ('works', ['t'], {'t': PASSED + FAILED}, 'failed'),
     ('works', ['t'], {'t': PASSED + SKIPPED}, 'skipped'), ('departs', ['t'], {'t': PASSED}, 'departs'),
     ('departs', ['t'], {'t': FAILED}, 'failed'), ('works', ['t'], {}, 'failed'),
+    ('works', ['t', 'u'], {'t': PASSED}, 'failed'),
     ('works', ['t', 'measure:m'], {'t': PASSED}, 'failed'), ('not built', [], {}, 'not built')])
 def test_a_status_follows_from_what_ran(claim, checks, outcomes, status):
     row = Row('p', 'part', claim, claim, [], checks)
