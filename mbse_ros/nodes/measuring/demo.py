@@ -200,7 +200,7 @@ def compare_ways(console: Console, joint: MachineEstimate, bag: Path, folder: Pa
     for (label, color), found in zip(WAYS.items(), (joint, paper)):
         last, truth, settled = found.last.payload, found.truth, found.t > found.t[0] + SETTLED
         columns = [found.names.index(f'velocity/{name}') for name in joint.machine.coordinates]
-        away = 0.0 if truth is None else root_mean_square((found.mean[:, columns] - truth.velocity)[settled])
+        away = float('nan') if truth is None else root_mean_square((found.mean[:, columns] - truth.velocity)[settled])
         true = float('nan') if truth is None else truth.payload[-1]
         rows.append((label, f'{last.mass:.2f}', f'{last.lower:.2f} to {last.upper:.2f}', f'{last.mass - true:+.2f}',
                      number(1e3 * away)))
