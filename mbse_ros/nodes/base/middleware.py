@@ -105,8 +105,8 @@ def persistent(publisher: Publisher, warning: Callable[[str], object], patience:
 
 
 class Participant(Node):       # type: ignore[misc]
-    """One more node, in a context of its own, which says nothing of itself in the graph and is served by ``step``: for
-    who only listens."""
+    """One more node, in its own context, which publishes nothing and is served by ``step``: for programs that only
+    listen."""
 
     def __init__(self, name: str, namespace: str = '') -> None:
         context = Context()

@@ -7,8 +7,8 @@ node and must start at once.
 
 `python -m mbse_ros.nodes.graphs.child` is a warm standby: it has imported what the nodes import, and waits to become
 one of them. Of the two seconds until a node that died works again, imports take three quarters; on a busy computer of
-ten. It reads a line of JSON on stdin: module, arguments, the signal that comes with the parent's death (0: none). Where
-stdin ends without one the process is needed no more.
+ten. It reads a line of JSON on stdin: module, arguments, the signal that comes with the parent's death (0: none). If
+stdin ends without one, the process is not needed any longer.
 """
 
 import ctypes
