@@ -4,8 +4,8 @@ process noises and starting uncertainties that a filter of mechanisms takes by d
 
 These are those of Naya et al., review, section 12, and of its authors' toolbox, found by trial on a four-bar and a
 five-bar linkage with steps of 5 ms, gravity in error by 1 m/s2 and the start by pi/16; as densities, so that they serve
-any step (a variance per step over 5 ms; only ``colored`` is one per step). For another mechanism those of the four-bar
-linkage are where a tuning by ``tuning.tune`` begins.
+any step (a variance per step over 5 ms). For another mechanism those of the four-bar linkage are where a tuning by
+``tuning.tune`` begins.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _WHITE = (0.0916298, 0.549779)
 # Density of the random walk of the acceleration's error, rad2/s5.
 _WALK = (2.29074e-3 / STEP, 0.109956 / STEP)
 _ADAPTED = (0.0916298 / STEP, 0.549779 / STEP)      # where AerrorEKF_FE starts
-# Variance per step of what drives the coloured error, rad2/s4: a tenth of that of errorEKF_FE, with which it does in
+# Density of what drives the coloured error, rad2/s5: a tenth of that of errorEKF_FE, with which it does in
 # both cases of the paper's Fig. 5 what this shows. The paper prints that of errorEKF_FE, with which W stays 0; the
 # toolbox has 1/1000 of it, and 1/150 and 1/500 in the five-bar: the filter is then too sure of itself.
-_COLORED = (2.3428e-4, 0.0109956)
+_COLORED = (2.3428e-4 / STEP, 0.0109956 / STEP)
 
 _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     **{name: {'acceleration': _WHITE} for name in (

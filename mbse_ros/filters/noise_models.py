@@ -149,8 +149,9 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     the innovations never become white.
     Measurement: ``v+ = W v + zeta`` (Eq. 104) with known W.
 
-    Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``colored`` (g,) variance of xi a step; for
-    measurements ``sensor_memory`` (s,) W, ``sensor_color`` (s,) variance of zeta a step. Raises SettingError.
+    Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``colored`` (g,) density of xi, whose variance over
+    a step is that times dt, so that with W = 0 it is errorEKF_FE with any step; for measurements ``sensor_memory`` (s,)
+    W, ``sensor_color`` (s,) variance of zeta, both a step. Raises SettingError.
     """
     check_count(window=window)
     check_choice('color', color, COLORS)
@@ -164,7 +165,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
         omega, W = state['x'][3 * g:3 * g + w], state['W']
-        fresh = [tuning[name] for name, present in (('colored', w), ('sensor_color', v)) if present]
+        fresh = ([tuning['colored'] * tuning['dt']] if w else []) + ([tuning['sensor_color']] if v else [])
         fresh = ca.diag(ca.vertcat(*fresh))
         if w:
             omega, added = dropped(g, g, w + v, 0)(ahead['lost'], omega, type(W).eye(g))

@@ -4,6 +4,7 @@ an encoder, that the model knows nothing of."""
 
 import numpy as np
 import pytest
+from linear_mechanism import linear_model
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
@@ -11,7 +12,7 @@ from mbse_ros.errors import SettingError
 from mbse_ros.filters.filters import default_noises, default_stddev
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.estimator_benchmark import SENSORS, figures, scene_of
-from mbse_ros.simulation.three_simulations import TrueMotion, noisy
+from mbse_ros.simulation.three_simulations import TrueMotion, noisy, true_motion, wrong_model, wrong_start
 
 DT, STEPS, MEMORY = 0.005, 800, float(np.exp(-0.05))       # Gauss-Markov, correlation time 0.1 s
 
@@ -54,7 +55,7 @@ def test_plant_color_is_whitened(truth):
     variance = 3e-4
     measured = noisy(truth.sensors(('crank_gyro',)), np.array([983.943e-6]), 0)
     plain = run(truth, 'errorEKF_FE', 'crank_gyro', {'acceleration': variance / DT}, measured)
-    shaped = run(truth, 'errorEKF_FE_SH', 'crank_gyro', {'acceleration': 0.0, 'colored': variance}, measured)
+    shaped = run(truth, 'errorEKF_FE_SH', 'crank_gyro', {'acceleration': 0.0, 'colored': variance / DT}, measured)
     assert shaped[0] < 0.5 * plain[0] and shaped[2] < 0.7 * plain[2]
     assert abs(np.log(shaped[3])) < abs(np.log(plain[3]))
 
@@ -66,7 +67,7 @@ def test_measurement_color_is_whitened(truth, color):
     measured = noisy(truth.sensors((sensor,)), np.array([stddev]), 0) + gauss_markov(colored, 2)[1:, None]
     plain = run(truth, 'errorEKF_FE', sensor, {'acceleration': 2.0}, measured, stddev=[stddev])
     noises = {'acceleration': 2.0, 'sensor_memory': MEMORY, 'sensor_color': colored ** 2 * (1 - MEMORY ** 2)}
-    noises |= {'colored': 1e-4} if color == 'both' else {}
+    noises |= {'colored': 1e-4 / DT} if color == 'both' else {}
     shaped = run(truth, 'errorEKF_FE_SH', sensor, noises, measured, stddev=[stddev], color=color)
     assert shaped[0] < 0.5 * plain[0] and shaped[0] < 60 and shaped[2] < plain[2]
     assert 0.7 < shaped[3] < 1.4
@@ -105,6 +106,32 @@ def test_the_printed_law_takes_its_own_ground_away():
     printed, taken = (benchmark('five_bar', 'gyro_coupler', 'errorEKF_FE_SH', law=law)
                       for law in ('innovation', 'correction'))
     assert printed[1] > 3 * taken[1] and 0.05 < printed[2].min() and printed[2].max() < 0.4
+
+
+@pytest.mark.parametrize('dt', [0.001, 0.02, 0.04])
+def test_without_colour_the_noise_serves_any_step(dt):
+    """Without samples W stays 0, and the acceleration error becomes as uncertain in 0.4 s as that of errorEKF_FE; xi
+    acts one step later."""
+    found = []
+    for estimator, noises in (('errorEKF_FE', {'acceleration': 0.3}),
+                              ('errorEKF_FE_SH', {'acceleration': 0.0, 'colored': 0.3})):
+        observer = LinkageObserver(linear_model(), estimator, ('place',), noises)
+        observer.start(stddev=0.0)
+        observer.run(dt * np.arange(1, round(0.4 / dt) + 1), np.full((round(0.4 / dt), 1), np.nan))
+        found.append(observer.covariance(observer.state)[2, 2])
+    assert found[1] / found[0] == pytest.approx(1 - dt / 0.4, rel=1e-9)
+
+
+def test_the_default_claims_what_it_does_with_longer_steps():
+    """NEES, expected 2, with a coupler's gyro sampled each 20 ms: 3 to 4; with the noise of a step of 5 ms 12."""
+    model, dt = load_model('four_bar'), 0.02
+    truth, wrong = true_motion(model, 6.0, dt), wrong_model(model)
+    observer = LinkageObserver(wrong, 'errorEKF_FE_SH', ('coupler_gyro',), dt=dt, history=True)
+    observer.start(wrong_start(wrong, np.pi / 16), stddev=default_stddev(observer.filter, 'four_bar'))
+    found = observer.run(truth.motion.t[1:], noisy(truth.sensors(('coupler_gyro',)), observer.stddev, 0))
+    away = (found.mean[:, :2] - np.column_stack([truth.motion.q[1:, truth.z], truth.motion.qd[1:, truth.z]]))[100:]
+    nees = np.einsum('ki,kij,kj->k', away, np.linalg.inv(found.covariances[100:, :2, :2]), away)
+    assert nees.mean() < 6
 
 
 def test_a_law_that_is_not_known_is_refused():
