@@ -73,10 +73,14 @@ def tuning_of(filter_: Filter, noises: Noises, gate: float, stddev: np.ndarray, 
         raise SettingError('noises', list(noises), 'values for ' + ', '.join(filter_.noises))
     if not 0 < gate <= 1:
         raise SettingError('gate', gate, 'a probability above 0 and up to 1')
-    values = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1]) for name, value in noises.items()}
-    for name, value in values.items():
+    values = {}
+    for name, given in noises.items():
+        value, size = np.atleast_1d(np.asarray(given, dtype=float)), parts[name][0]
+        if value.shape not in ((1,), (size,)):
+            raise SettingError(f'noises: {name}', value.tolist(), f'1 or {size} values')
         if not (np.isfinite(value).all() and (value >= 0).all()):
-            raise SettingError(name, list(value), 'numbers from 0 up')
+            raise SettingError(name, value.tolist(), 'numbers from 0 up')
+        values[name] = np.broadcast_to(value, (size,))
     threshold = gate_limit(gate)
     flat = filter_.tuning.flat(dt=[dt], gate=[threshold], variance=stddev ** 2,
                                p=np.asarray(filter_.problem.model.parameters), **values)

@@ -183,12 +183,8 @@ def _key(settings: LinkageSettings) -> tuple[str, str]:
 
 def tuned(observer: LinkageObserver, settings: LinkageSettings, raised: float = 1.0) -> FilterTuning:
     """The tuning of settings for a filter, the noises of its motion ``raised``; raises SettingError."""
-    of, parts = observer.filter, observer.filter.tuning.parts
-    noises: dict[str, float | Sequence[float] | np.ndarray] = {**noises_of(of)}
-    for name, value in numbers('noises', settings.noises, of.noises).items():
-        if len(value) not in (1, parts[name][0]):
-            raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
-        noises[name] = value
+    of = observer.filter
+    noises = {**noises_of(of), **numbers('noises', settings.noises, of.noises)}
     raised_noises: Noises = {name: np.asarray(value, dtype=float) * (raised if name in MOTION else 1.0)
                              for name, value in noises.items()}
     return tuning_of(of, raised_noises, settings.gate, _stddev(observer.problem, observer.sensors, settings),

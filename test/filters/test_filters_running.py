@@ -60,6 +60,14 @@ def test_noises_without_a_default_are_zero_and_options_are_checked_by_name() -> 
         LinkageObserver(linear_model(), 'DEKF', SENSORS, transition=('best', 'worst'))
 
 
+@pytest.mark.parametrize('wrong, expected', [([1.0, 2.0], r'noises: acceleration: got \[1.0, 2.0\], expected 1 or 1 v'),
+                                             ([[1.0]], '1 or 1 values'), (-1.0, r'acceleration: got \[-1.0\]'),
+                                             ([], '1 or 1 values'), (np.nan, 'numbers from 0 up')])
+def test_noises_of_another_size_or_sign_are_refused(wrong: object, expected: str) -> None:
+    with pytest.raises(SettingError, match=expected):
+        LinkageObserver(linear_model(), 'DEKF', SENSORS, {'acceleration': wrong})
+
+
 def test_of_a_gate_that_is_open_no_innovation_is_too_large() -> None:
     observer = started()
     assert tuning_of(observer.filter, {'acceleration': 1.0}, 1.0, observer.stddev, 0.01).threshold == NEVER
