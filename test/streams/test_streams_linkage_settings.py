@@ -6,7 +6,7 @@ from threading import Event
 
 import numpy as np
 import pytest
-from linkage_stages import COUNT, DT, SENSORS, SETTINGS, START, STEP, feed, five_bar_stage, four_bar, stage
+from linkage_stages import COUNT, DT, SENSORS, SETTINGS, START, STEP, feed, five_bar_stage, stage
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
@@ -15,21 +15,6 @@ from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 
 pytestmark = pytest.mark.usefixtures('vm')
-
-
-@pytest.fixture
-def model():
-    return four_bar()[0]
-
-
-@pytest.fixture
-def motion():
-    return four_bar()[1]
-
-
-@pytest.fixture
-def measured():
-    return four_bar()[2]
 
 
 @pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'direct_FE', 'UKF', 'UKF_acceleration', 'CEKF',
