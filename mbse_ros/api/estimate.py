@@ -43,10 +43,10 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     their own. ``machine``: name, path, or what ``load`` gave, default the one that the bag names; with cylinders the
     result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
     by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
-    ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``; before it the settings of a
-    ``preset``, 'paper' or a file of ROS parameters, see ``description.presets``. ``namespace`` of the topics, where a
-    bag has several; ``sources``: the map of a bag of other people's messages (docs/sources.md), a path or a name;
-    ``output``: a new bag for the estimates.
+    ``{'observer.weighing': 'apart'}``, of a mechanism ``['linkage.gate=0.999']``; before it, and ``estimator``,
+    the settings of a ``preset``, 'paper' or a file of ROS parameters, see ``description.presets``. ``namespace`` of the
+    topics, where a bag has several; ``sources``: the map of a bag of messages of other packages (docs/sources.md), a
+    path or a name; ``output``: a new bag for the estimates.
 
     ``estimator``: a filter by its name in ``filters.filters``, default ``hydraulic`` of a machine and ``errorEKF_FE``
     of a mechanism. Of a mechanism: ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
@@ -63,7 +63,7 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     True
     """
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
-    found = [*_of_preset(preset, isinstance(item, Machine)), *words(tuning or {})]
+    before, found = _of_preset(preset, isinstance(item, Machine)), words(tuning or {})
     if step is not None:
         check_positive(step=step)
     if isinstance(item, Machine):
@@ -72,10 +72,10 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
             from ..filters.filters import check_filter  # here, as those of mechanisms take their time to import
             check_filter(estimator, hydraulics=True)
             found = [f'observer.estimator={estimator}', *found]
-        return of_machine(log, item, found, namespace, backend, sources, every, output, full, assumed)
+        return of_machine(log, item, [*before, *found], namespace, backend, sources, every, output, full, assumed)
     refuse_options('a machine', {'every': every or None})
-    found = [*([f'linkage.estimator={estimator}'] if estimator else []), *found]
-    return of_mechanism(log, item, found, sensors or (), step, namespace, backend, output, sources)
+    named = [f'linkage.estimator={estimator}'] if estimator else []
+    return of_mechanism(log, item, [*before, *named, *found], sensors or (), step, namespace, backend, output, sources)
 
 
 def _of_preset(preset: str | Path | None, machine: bool) -> list[str]:

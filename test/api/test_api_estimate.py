@@ -81,6 +81,7 @@ def test_the_filter_of_a_machine_has_a_name(lift):
     assert set(OF_MACHINES) == {ObserverSettings().estimator}
     default, named = (mbse.estimate(lift[1], 'patu655_lift', estimator=name) for name in (None, 'hydraulic'))
     np.testing.assert_array_equal(default['payload/mass'], named['payload/mass'])
+    assert named.facts['Tuning'] == 'observer.estimator=hydraulic'
     with pytest.raises(SettingError, match="estimator: got 'UKF', expected a mechanism; else one of hydraulic"):
         mbse.estimate(lift[1], 'patu655_lift', estimator='UKF')
 

@@ -41,6 +41,15 @@ def test_what_is_set_counts_more():
     assert found.facts['Tuning'].endswith('observer.weighing=joint')
 
 
+def test_a_filter_that_is_named_counts_more_than_the_one_of_a_preset(tmp_path):
+    own = tmp_path / 'own.yaml'
+    own.write_text('linkage_node: {ros__parameters: {estimator: UKF}}')
+    motion = mbse.simulate('four_bar', 0.5, sensors=['encoder']).samples
+    used = [mbse.estimate(motion, mechanism='four_bar', preset=own, backend='vm', **how).estimator for how in (
+        {}, {'estimator': 'DEKF'}, {'estimator': 'DEKF', 'tuning': {'linkage.estimator': 'CEKF'}})]
+    assert used == ['UKF', 'DEKF', 'CEKF']
+
+
 def test_a_file_of_ones_own(tmp_path):
     own = tmp_path / 'own.yaml'
     own.write_text('/crane/observer_node:\n  ros__parameters: {gate: 0.99}\nscale_node:\n  ros__parameters: '
