@@ -202,6 +202,7 @@ class MassFilter:
         self._width = 1 + parameters
         self.value: np.ndarray | None = None
         self.samples, self.kept = 0, 0.0
+        self._level = 0.0       # total of rows that are alike
         self._make(settings, SAMPLE_TIME)
 
     def _make(self, settings: PayloadSettings, dt: float) -> None:
@@ -260,11 +261,11 @@ class MassFilter:
 
     def alike(self, rows: np.ndarray) -> np.ndarray:
         """Rows with weights for which the low-pass has its gain from the first sample on, as printed (Pyrhönen et al.,
-        mass estimation, Eq. 58): its total stays the information of that sample."""
-        total = self.total or float(rows[0, 0])
-        weights = np.full(len(rows), self._gain * total)
+        mass estimation, Eq. 58): its total is the information of that sample, except where some is forgotten."""
+        self._level = max(self._level, self.total) or float(rows[0, 0])
+        weights = np.full(len(rows), self._gain * self._level)
         if not self.total:
-            weights[0] = total
+            weights[0] = self._level
         return rows * (weights / rows[:, 0])[:, None]
 
     def take_some(self, rows: np.ndarray, taken: np.ndarray, forgotten: np.ndarray) -> None:

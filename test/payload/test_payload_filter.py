@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 from scipy.stats import t as student
 
-from mbse_ros.payload.filter import BatchScatter, LowPass, TriangularWindow, t_quantile, triangular_weights
+from mbse_ros.payload.filter import (
+    BatchScatter,
+    LowPass,
+    MassFilter,
+    TriangularWindow,
+    t_quantile,
+    triangular_weights,
+)
+from mbse_ros.payload.mass import PayloadSettings
 
 SPLITS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
@@ -73,6 +81,23 @@ def test_low_pass_begins_as_a_running_mean() -> None:
     low_pass = LowPass(1e-3, 2)
     assert np.isnan(low_pass.value).all() and low_pass.total == 0.0
     np.testing.assert_allclose(low_pass.update(data[:1])[0], data[0, 1:])
+
+
+@pytest.mark.parametrize('before', ['plain', 'information'])
+def test_of_samples_that_count_alike_what_is_forgotten_counts_no_more(before: str) -> None:
+    """Else they have the gain of the print, after samples that counted by their information, too."""
+    def masses(mass: float, information: float, n: int) -> np.ndarray:
+        return information * np.column_stack([np.ones(n), np.full(n, mass)])
+    gain, known = 2e-4, MassFilter(0, PayloadSettings(low_pass_gain=2e-4))
+    first = masses(50.0, 0.01, 1000)
+    known.take(known.alike(first) if before == 'plain' else first)
+    known.take(known.alike(first[:1]))
+    for share, after in (1.0, 50.0 + 30.0 * (1.0 - (1.0 - gain) ** 200)), (1e-9, 80.0):
+        found = known.copy()
+        found.forget(share)
+        for size in (150, 50):
+            found.take(found.alike(masses(80.0, 0.07, size)))
+        np.testing.assert_allclose(found.low_passed, after, rtol=1e-6)
 
 
 def test_weights_count_as_repeated_samples() -> None:
