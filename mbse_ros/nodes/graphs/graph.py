@@ -100,7 +100,7 @@ class GraphArguments(Settings):
     frame: str = setting('', "Frame of the markers, and root of a machine's bodies, such as base_link; empty: machine, "
                              'of a mechanism: mechanism')
     preset: str = setting('', 'Settings of a published method: paper (mass by inverse dynamics), or a file of '
-                              'parameters; params_file counts more')
+                              'parameters; it counts more than these arguments, params_file more than it')
     params_file: str = setting('', 'Files of parameters for the nodes (YAML, as ros2 run takes them), separated by '
                                    'blanks; they count more than these arguments')
     thread_priority: int = same_as(LifecycleSettings, 'thread_priority', text='Real-time priority (SCHED_FIFO) of the '
