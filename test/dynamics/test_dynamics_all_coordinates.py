@@ -137,3 +137,15 @@ def test_no_clearance_is_an_exact_constraint(clearance):
     model = load_model('four_bar', 'relative', backend='vm')
     motion = simulate(model, 3.0, 0.01, 'rk4', formulation='udwadia_kalaba_recursive', clearance=clearance)
     assert motion.violation.max() < 1e-10
+
+
+def test_inputs_are_read_at_the_time_of_each_stage():
+    """Else the order is one. Errors against matrix-R and DOP853."""
+    model = load_model('four_bar', 'relative', backend='vm')
+
+    def run(dt, scheme, **options):
+        return simulate(model, LENGTH, dt, scheme, inputs=lambda t, q, qd: np.array([500.0 * np.sin(20 * t)]),
+                        **options).q[-1]
+    exact = run(LENGTH / 64, 'dop853')
+    errors = [np.abs(run(dt, 'rk4', formulation='kkt') - exact).max() for dt in (STEP, STEP / 2)]
+    assert np.log2(errors[0] / errors[1]) > 3.7

@@ -134,6 +134,20 @@ def test_the_default_claims_what_it_does_with_longer_steps():
     assert nees.mean() < 6
 
 
+def test_the_printed_law_is_the_autocorrelation_of_the_innovations(truth):
+    """At lag 1, of those divided by their deviations, with a memory of the window."""
+    window, sensor = 100, 'crank_gyro'
+    observer = LinkageObserver(truth.model, 'errorEKF_FE_SH', (sensor,), {'acceleration': 0.0, 'colored': 1e-3},
+                               law='innovation', window=window)
+    observer.start(stddev=1e-2)
+    found = observer.run(truth.motion.t[1:], noisy(truth.sensors((sensor,)), observer.stddev, 0))
+    white = (found.innovation / np.sqrt(found.innovation_variance))[:, 0]
+    memory = (1 - 1 / window) ** np.arange(len(white))[::-1]
+    expected = memory[1:] @ (white[1:] * white[:-1]) / (memory @ white ** 2)
+    assert expected > 0.05
+    assert observer.filter.state.arrays(observer.state)['W'].item() == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_law_that_is_not_known_is_refused():
     with pytest.raises(SettingError, match='law'):
         LinkageObserver(load_model('four_bar'), 'errorEKF_FE_SH', ('encoder',), law='whitening')
