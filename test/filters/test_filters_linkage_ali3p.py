@@ -5,15 +5,17 @@ import casadi as ca
 import numpy as np
 import pytest
 from linear_mechanism import linear_model
+from linkage_own_model import MASSES
 from naya_by_hand import DT, P0, Q_C, SIGMA, error_ekf_ali3p, observed, position_problem, trapezoid
 
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics import state_equations
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.filters import check_options, default_noises
 from mbse_ros.filters.linkage_settings import option_values
 from mbse_ros.filters.observer import LinkageObserver
-from mbse_ros.filters.parts.model_step import advance
+from mbse_ros.filters.parts.model_step import advance, linearised
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import wrong_model, wrong_start
 
@@ -57,6 +59,19 @@ def test_a_far_linearised_correction():
     found = run('errorEKF', ('encoder',), np.pi / 16, motion='ali3p', correction='linearised')
     difference = np.abs(found.mean[:, 0] - means[:, 0])
     assert difference.max() < 3e-6 and difference[-20:].max() < 1e-9
+
+
+def test_a_linearised_correction_leaves_what_a_driver_moves():
+    """R dz, without what the constraints ask for in time."""
+    driven = MASSES.replace('[x, y]', '[y]').replace('x: 1, y: 2', 'y: 2')
+    driven += 'drivers: {motor: {coordinate: x, motion: "1 + 0.3*t"}}'
+    model = load_model(parse_mechanism(driven, 'driven.yaml'))
+    of, q = problem(model, ()), model.assembled.q
+    moved = np.array(ca.evalf(linearised(of, ca.SX(q), ca.SX(q[of.z] + 0.2), ca.SX(0.0),
+                                         ca.SX(model.parameters)))).ravel()
+    names = list(model.names)
+    assert moved[names.index('x')] == pytest.approx(q[names.index('x')], abs=1e-12)
+    assert of.g == 1 and moved[of.z] == pytest.approx(q[of.z] + 0.2)
 
 
 def test_accelerations_of_the_corrected_state_instead_of_the_integrators_own():
