@@ -37,7 +37,8 @@ def test_every_measurement_is_used():
 
 @pytest.mark.parametrize('change, text', [
     (('| works |', '| surely |'), 'surely'), (('| Eqs. 3.1', '| Eqs. 9.1'), 'Eqs. 9.1'),
-    (('test_dynamics_projectors.py', 'test_dynamics_inverse.py'), 'test_operators_are_those_of_the_theorems')])
+    (('test_dynamics_projectors.py', 'test_dynamics_inverse.py'), 'test_operators_are_those_of_the_theorems'),
+    (('| section 2, ', '- section 2, '), 'no row begins with')])
 def test_a_page_that_drifts_is_named(change, text, tmp_path, monkeypatch):
     page = papers.PAGES / 'modular_modelling_orsino.md'
     monkeypatch.setattr(papers, 'PAGES', tmp_path)
