@@ -28,7 +28,10 @@ def test_the_demo_lifts_records_and_agrees_with_itself(ros_domain, tmp_path) -> 
     assert payload.sequence.tolist() == list(range(1, len(payload.sequence) + 1))
     assert abs(payload.mass[-1] - 80.0) < 0.8 and payload.lower[-1] < 80.0 < payload.upper[-1]
     assert done.stdout.count('identical in all') == 2
-    assert 'inverse dynamics (preset paper)' in done.stdout and (folder / 'both_ways.png').stat().st_size > 10_000
+    ways = [line.split() for line in done.stdout.splitlines() if '(default)' in line or '(preset paper)' in line]
+    joint, apart = (next(float(word) for word in words if word[0].isdigit()) for words in ways)
+    assert abs(joint - 80.0) < 0.8 and abs(apart - 80.0) < 5.0 and joint != apart
+    assert (folder / 'both_ways.png').stat().st_size > 10_000
     digger = read_payload(folder / 'excavator' / 'bag')
     assert digger.lower[-1] < 800.0 < digger.upper[-1] and abs(digger.mass[-1] - 800.0) < 50.0     # 2 % of full scale
     assert (folder / 'excavator' / 'report' / 'index.html').stat().st_size > 100_000
