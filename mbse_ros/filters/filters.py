@@ -67,7 +67,7 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     'errorEKF_FE': {'acceleration': _WALK},
     'direct_FE': {'acceleration': _WALK},
     'AerrorEKF_FE': {'acceleration': _ADAPTED},
-    'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'colored': _COLORED},
+    'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'color_walk': _COLORED},
     'kinematic': {'acceleration': (1e-3, 1e-3), 'force_walk': (300.0, 10.0)},
     # With the noise of the model small, so that the parameters and not the forces take up what is wrong.
     'joint': {'acceleration': (1e-3, 1e-3), 'parameter_walk': (0.0, 0.0)},

@@ -149,9 +149,9 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     the innovations never become white.
     Measurement: ``v+ = W v + zeta`` (Eq. 104) with known W.
 
-    Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``colored`` (g,) density of xi, whose variance over
-    a step is that times dt, so that with W = 0 it is errorEKF_FE with any step; for measurements ``sensor_memory`` (s,)
-    W, ``sensor_color`` (s,) variance of zeta, both a step. Raises SettingError.
+    Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``color_walk`` (g,) density of xi, whose variance
+    over a step is that times dt, so that with W = 0 it is errorEKF_FE with any step; for measurements ``sensor_memory``
+    (s,) W, ``sensor_color`` (s,) variance of zeta, both a step. Raises SettingError.
     """
     check_count(window=window)
     check_choice('color', color, COLORS)
@@ -165,7 +165,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
         omega, W = state['x'][3 * g:3 * g + w], state['W']
-        fresh = ([tuning['colored'] * tuning['dt']] if w else []) + ([tuning['sensor_color']] if v else [])
+        fresh = ([tuning['color_walk'] * tuning['dt']] if w else []) + ([tuning['sensor_color']] if v else [])
         fresh = ca.diag(ca.vertcat(*fresh))
         if w:
             omega, added = dropped(g, g, w + v, 0)(ahead['lost'], omega, type(W).eye(g))
@@ -192,7 +192,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
                 **trusted(state, given, tuning, P, *innovations)}
 
     colored = {'sensor_memory': v, 'sensor_color': v} if v else {}
-    noises = {'acceleration': g} | ({'colored': g} if w else {}) | colored
+    noises = {'acceleration': g} | ({'color_walk': g} if w else {}) | colored
     adapted_by, last = (_by_correction(window), g) if law == 'correction' else (_by_innovation(window), channels)
     memory = {'force': (g, 1), 'W': (g, 1), 'products': (g, 2), 'last': (last, 1), 'doubt': (channels, 1)}
     return build_filter('errorEKF_FE_SH', problem, size, noises, predict, correct, memory)

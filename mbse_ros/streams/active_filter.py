@@ -28,7 +28,7 @@ from .history import TunedFilter
 
 SEEN = 50           # instants of the observability's window
 SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow the derivatives of the accelerations
-MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names
+MOTION = ('acceleration', 'color_walk', 'force_walk')      # noises of what moves the mechanism, by the filters' names
 
 
 class HealthWatch(InnovationWatch):

@@ -55,7 +55,7 @@ def test_plant_color_is_whitened(truth):
     variance = 3e-4
     measured = noisy(truth.sensors(('crank_gyro',)), np.array([983.943e-6]), 0)
     plain = run(truth, 'errorEKF_FE', 'crank_gyro', {'acceleration': variance / DT}, measured)
-    shaped = run(truth, 'errorEKF_FE_SH', 'crank_gyro', {'acceleration': 0.0, 'colored': variance / DT}, measured)
+    shaped = run(truth, 'errorEKF_FE_SH', 'crank_gyro', {'acceleration': 0.0, 'color_walk': variance / DT}, measured)
     assert shaped[0] < 0.5 * plain[0] and shaped[2] < 0.7 * plain[2]
     assert abs(np.log(shaped[3])) < abs(np.log(plain[3]))
 
@@ -67,7 +67,7 @@ def test_measurement_color_is_whitened(truth, color):
     measured = noisy(truth.sensors((sensor,)), np.array([stddev]), 0) + gauss_markov(colored, 2)[1:, None]
     plain = run(truth, 'errorEKF_FE', sensor, {'acceleration': 2.0}, measured, stddev=[stddev])
     noises = {'acceleration': 2.0, 'sensor_memory': MEMORY, 'sensor_color': colored ** 2 * (1 - MEMORY ** 2)}
-    noises |= {'colored': 1e-4 / DT} if color == 'both' else {}
+    noises |= {'color_walk': 1e-4 / DT} if color == 'both' else {}
     shaped = run(truth, 'errorEKF_FE_SH', sensor, noises, measured, stddev=[stddev], color=color)
     assert shaped[0] < 0.5 * plain[0] and shaped[0] < 60 and shaped[2] < plain[2]
     assert 0.7 < shaped[3] < 1.4
@@ -114,7 +114,7 @@ def test_without_colour_the_noise_serves_any_step(dt):
     acts one step later."""
     found = []
     for estimator, noises in (('errorEKF_FE', {'acceleration': 0.3}),
-                              ('errorEKF_FE_SH', {'acceleration': 0.0, 'colored': 0.3})):
+                              ('errorEKF_FE_SH', {'acceleration': 0.0, 'color_walk': 0.3})):
         observer = LinkageObserver(linear_model(), estimator, ('place',), noises)
         observer.start(stddev=0.0)
         observer.run(dt * np.arange(1, round(0.4 / dt) + 1), np.full((round(0.4 / dt), 1), np.nan))
@@ -137,7 +137,7 @@ def test_the_default_claims_what_it_does_with_longer_steps():
 def test_the_printed_law_is_the_autocorrelation_of_the_innovations(truth):
     """At lag 1, of those divided by their deviations, with a memory of the window."""
     window, sensor = 100, 'crank_gyro'
-    observer = LinkageObserver(truth.model, 'errorEKF_FE_SH', (sensor,), {'acceleration': 0.0, 'colored': 1e-3},
+    observer = LinkageObserver(truth.model, 'errorEKF_FE_SH', (sensor,), {'acceleration': 0.0, 'color_walk': 1e-3},
                                law='innovation', window=window)
     observer.start(stddev=1e-2)
     found = observer.run(truth.motion.t[1:], noisy(truth.sensors((sensor,)), observer.stddev, 0))
@@ -151,3 +151,8 @@ def test_the_printed_law_is_the_autocorrelation_of_the_innovations(truth):
 def test_a_law_that_is_not_known_is_refused():
     with pytest.raises(SettingError, match='law'):
         LinkageObserver(load_model('four_bar'), 'errorEKF_FE_SH', ('encoder',), law='whitening')
+
+
+def test_a_variance_per_step_is_refused_by_its_old_name():
+    with pytest.raises(SettingError, match='colored.*color_walk'):
+        LinkageObserver(load_model('four_bar'), 'errorEKF_FE_SH', ('encoder',), {'colored': 1e-3})

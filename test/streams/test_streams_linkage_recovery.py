@@ -35,7 +35,7 @@ def stage(estimator, rate=RATE, **settings):
     model = by_hand.model()
     sensors = ('enc_a', 'enc_b', 'elbow', 'tip') if estimator in ALL else ('enc_a', 'enc_b')
     noises = {'errorEKF_FE': 'acceleration=1e4', 'direct_FE': 'acceleration=1e4', 'ADEKF': 'force_walk=1e-4',
-              'errorEKF_FE_SH': 'colored=100'}.get(estimator, 'acceleration=2')
+              'errorEKF_FE_SH': 'color_walk=100'}.get(estimator, 'acceleration=2')
     return LinkageStage(model, LinkageSettings(estimator=estimator, noises=noises, **settings), sensors, 1.0 / rate,
                         'vm')
 

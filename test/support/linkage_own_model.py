@@ -30,7 +30,7 @@ NO_CLAIM = {
     'CEKF_published': 'R is a variance in place of a density (Naya et al., review, as it is printed)',
     'kinematic': 'its transition is made of measurements',
     'dual': 'state and parameters are estimated as if they were independent'}
-NOISES = {'acceleration': 0.0916, 'force_walk': 300.0, 'parameter_walk': 0.0, 'colored': 2e-4}
+NOISES = {'acceleration': 0.0916, 'force_walk': 300.0, 'parameter_walk': 0.0, 'color_walk': 2e-4}
 WALK = 0.458            # density of the acceleration error's random walk, rad2/s5
 MASSES = '''
 format: mbse/mechanism/1
