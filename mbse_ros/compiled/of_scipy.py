@@ -11,7 +11,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-NEVER = 1e200       # a squared innovation over its variance beyond any, which times a variance is still a number
+NEVER = 1e280       # a squared innovation over its variance beyond any, which times a variance is still a number
 
 
 @cache
