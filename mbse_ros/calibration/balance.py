@@ -140,13 +140,14 @@ class CalibrationBalance:
 
     @cached_property
     def _terms(self) -> ca.Function:
-        p, mass = self.machine.parameters.symbol, self._mass
+        p, mass = self.machine.parameters.symbol, self.mass
         found = [self.found.g, ca.jacobian(self.found.g, p), ca.jacobian(self.found.g, mass)]
         return ca.Function('mbse_calibration', [self.found.near, self.found.X, p, mass], [ca.densify(f) for f in found],
                            {'cse': True})
 
     @cached_property
-    def _mass(self) -> ca.SX:
+    def mass(self) -> ca.SX:
+        """Symbol of the load, kg; one that nothing depends on, of a machine without."""
         return self.machine.parameters.states.get(MASS, ca.SX.sym('no_load'))
 
     @cached_property
@@ -155,7 +156,7 @@ class CalibrationBalance:
         b = self.found
         levers = ca.sqrt(ca.sum2(b.levers ** 2))
         outputs = [b.pistons, b.speeds, ca.densify(b.rates), ca.densify(ca.jacobian(b.g, b.X)), levers]
-        inputs = [b.near, b.X, self.machine.parameters.symbol, self._mass]
+        inputs = [b.near, b.X, self.machine.parameters.symbol, self.mass]
         return ca.Function('mbse_calibration_motion', inputs, outputs, {'cse': True})
 
     def moments(self, windows: Windows, half: float, mass: float = 0.0) -> Moments:

@@ -186,7 +186,8 @@ def test_the_command(tmp_path):
     assert {'residual_rms_before', 'residual_rms_after', 'cannot_tell', 'advice'} <= said.keys()
     assert said['residual_rms_after'] <= said['residual_rms_before'] and len(said['cross_validation']) == 2
     assert 'cylinders.lift.friction.viscous' in [item['key'] for item in said['parameters']]
-    assert {path.name for path in (tmp_path / 'plots').iterdir()} == {'residuals_by_pose.png', 'residuals_by_speed.png'}
+    assert {path.name for path in (tmp_path / 'plots').iterdir()} == {
+        'friction.png', 'residuals_by_pose.png', 'residuals_by_speed.png'}
     assert mbse('check', file).status == 0
     same = mbse_api.calibrate([one], 'patu655_lift', payloads={'one': 50.0})
     assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, left_out, weighed
+from ...calibration.friction import FrictionFit, friction_fits
 from ...calibration.identifiability import LEARNT, UNKNOWN, advice
 from ...calibration.plan import CandidateMotion, Plan
 from ...description.edit import for_folder
 from ...errors import SettingError
 from ...machine import Machine
-from ...report.data import COLORS, Chart, Curve, Panel, Table
+from ...report.data import COLORS, Band, Chart, Curve, Panel, Table
 from ...report.result import Answer
 from ...report.text import number
 from ...resources import write_whole
@@ -146,6 +147,11 @@ class Calibration(Answer):
                                         log.load.stddev * math.sqrt(self.fit.covariance[k, k]))
         return found
 
+    @cached_property
+    def friction(self) -> dict[str, FrictionFit]:
+        """Force of friction over speed by cylinder: from the bags, and the model with its 95 % band."""
+        return friction_fits(self.problem, self.fit.u, self.covariance)
+
     def cross_validation(self) -> tuple[LeftOut, ...]:
         """Each bag by the numbers that the others give; raises SettingError for fewer than two bags."""
         if len(self.fit.logs) < 2:
@@ -200,8 +206,9 @@ class Calibration(Answer):
 
     def report(self, folder: str | Path) -> Path:
         """Write ``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts
-        anywhere, into a folder; gives it. Raises OSError."""
-        from ...report.plots import write_png  # here, as it takes its time to import
+        anywhere, and ``friction.png``, one for each of the cylinders of ``friction``, into a folder; gives it. Raises
+        OSError."""
+        from ...report.plots import write_plots, write_png  # here, as it takes its time to import
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         for kind, title, unit in (('pose', 'piston position', 'mm'), ('speed', 'piston speed', 'mm/s')):
@@ -213,6 +220,9 @@ class Calibration(Answer):
             room = 0.05 * max(float(np.ptp(x)), 1e-3)
             chart = Chart(f'Missing forces by {kind}', f'residuals_by_{kind}', tuple(panels))
             write_png(chart, (float(x.min()) - room, float(x.max()) + room), place / f'{chart.name}.png')
+        if self.friction:
+            write_plots([_friction_panel(name, item, self.machine) for name, item in self.friction.items()],
+                        place / 'friction.png')
         return place
 
     def write(self, path: str | Path, force: bool = False) -> bool:
@@ -259,6 +269,21 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     curves = (Curve('before', x[order], before[order], COLORS['measured'], 'dots'),
               Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
     return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
+
+
+def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:
+    """Of a cylinder: force over speed, as Pyrhönen et al., mass estimation, Fig. 6."""
+    x, used = 1e3 * item.grid, item.counts
+    near = np.abs(item.speed) <= item.grid[-1]
+    curves = [Curve(label, 1e3 * item.speed[own], item.reduced[own], COLORS[color], 'points') for label, own, color in (
+        ('not steady, not used', near & ~used, 'measured'), ('used', used, 'estimated')) if own.any()]
+    curves += [Curve('file', x, item.before, COLORS['true'], 'dashes'),
+               Curve('calibrated', x, item.fitted, COLORS['low_passed'])]
+    k = 2 * machine.cylinders.index(name)
+    piston, rod = 1e-6 * machine.circuit.T_Vcyl.T[k:k + 2] @ item.pressures
+    return Panel(name, 'friction [N]', curves, (Band('95 %', x, item.lower, item.upper, COLORS['low_passed']),),
+                 note=f'at {number(piston)} MPa (piston side), {number(rod)} MPa (rod side)',
+                 x_label='piston speed [mm/s]')
 
 
 @dataclass(frozen=True)
