@@ -34,8 +34,8 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
 
     The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
     ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new
-    file, ``friction`` (force over speed by cylinder), ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError,
-    BagError, DescriptionError.
+    file, ``friction`` (force over speed by cylinder), ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``,
+    ``write(path)``. Raises SettingError, BagError, DescriptionError.
 
     >>> found = calibrate('lift', payloads={'lift': 200.0}, free=['bodies.boom.mass=5 %'])
     >>> found.residual_rms_after < found.residual_rms_before
