@@ -56,7 +56,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     qd = R @ zd + maps.S(b)
     M, Q, Q_u, c = pieces.dynamics(q, qd, u, t, p)
     free = maps.S(c)
-    reduced = _definite_solver(R.T @ M @ R, scalar)
+    reduced = definite_solver(R.T @ M @ R, scalar)
     zdd = reduced(R.T @ (Q - M @ free))
     qdd = R @ zdd + free
     lam = maps.S_transposed(Q - M @ qdd)
@@ -120,7 +120,7 @@ def _sparse_solvers(A: Expression) -> tuple[Solve, Solve]:
     return lambda x: ca.solve(A, ca.densify(x), 'qr'), lambda x: ca.solve(A.T, ca.densify(x), 'qr')
 
 
-def _definite_solver(A: Expression, scalar: bool) -> Solve:
+def definite_solver(A: Expression, scalar: bool) -> Solve:
     """Solver with the reduced mass matrix, which is symmetric and positive definite: no pivots are needed."""
     if not scalar or A.shape[0] == 0:
         return _sparse_solvers(A)[0]

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import SettingError, check_choice
+from .parts.all_coordinates import with_formulation
 from .parts.model_step import ModelRates, advance, dropped, linearised, rates, stood_still
 from .parts.problem import Problem
 from .parts.step import Filter, Parts, build_filter
@@ -251,22 +252,26 @@ def exact_jacobian(a: ca.SX, b: ca.SX, dt: ca.SX) -> list[list[ca.SX]]:
     return [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]]
 
 
-def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact'
-              ) -> Filter:
-    """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
+def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact',
+              formulation: str = 'matrix_r', alpha: float | None = None) -> Filter:
+    """errorEKF: simple transition of the covariance, no derivative of the accelerations. ``formulation`` of the model,
+    with ``alpha`` of the penalty: see ``with_formulation``, also for the next two. Raises SettingError."""
+    problem = with_formulation(problem, formulation, motion, alpha)
     return ekf('errorEKF', problem, EkfVariant(motion, simple, accelerations=False,
                                                biases=bias_places(problem, biases), correction=correction))
 
 
-def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact'
-                 ) -> Filter:
+def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = (), correction: str = 'exact',
+                 formulation: str = 'matrix_r', alpha: float | None = None) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
+    problem = with_formulation(problem, formulation, motion, alpha)
     return ekf('errorEKF_EJ', problem,
                EkfVariant(motion, with_jacobian, biases=bias_places(problem, biases), correction=correction))
 
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
-                 biases: Sequence[str] = (), held: str = 'force', correction: str = 'exact') -> Filter:
+                 biases: Sequence[str] = (), held: str = 'force', correction: str = 'exact',
+                 formulation: str = 'matrix_r', alpha: float | None = None) -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
@@ -275,6 +280,7 @@ def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequenc
     """
     if held not in HELD or held != 'force' and actuators:
         raise SettingError('held', held, 'force, or acceleration without actuators')
+    problem = with_formulation(problem, formulation, motion, alpha)
     return ekf('errorEKF_FE', problem,
                EkfVariant(motion, with_force, True, actuators=actuator_places(problem, actuators),
                           biases=bias_places(problem, biases), held=held, correction=correction))

@@ -18,6 +18,7 @@ import casadi as ca
 from ...dynamics.integrators.ali3p import ali3p_motion
 from ...errors import did_you_mean
 from ...transition.exponential import exact_step, transition
+from .all_coordinates import step
 from .problem import Problem
 
 TRANSITIONS = ('forward_euler', 'augmented_euler', 'exponential_1', 'exponential_2', 'exponential_3', 'exponential_4',
@@ -72,6 +73,9 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
     if kind not in TRANSITIONS:
         raise ValueError('one of ' + ', '.join(TRANSITIONS) + did_you_mean(kind, TRANSITIONS))
     now = rates(problem, q, zd, u, force, t - dt, p)
+    if problem.formulated is not None:
+        q, qd = step(problem, problem.formulated, kind, q, now.qd, ca.vertcat(u, force), t, dt, p)
+        return ended(problem, now, q, qd, u, force, t, dt, p)
     X = ca.vertcat(problem.independent(q), zd)
     ahead = q + now.qd * dt + now.qdd * (dt ** 2 / 2)
     if kind == 'trapezoid':
@@ -152,8 +156,14 @@ def ali3p(problem: Problem, now: ModelRates, q: ca.SX, ahead: ca.SX, u: ca.SX, f
     """ALI3P in all coordinates, from the accelerations and multipliers of the model at ``q``, with ``SWEEPS``
     iterations. ``now`` and ``ahead`` as of ``trapezoid``; ``F`` is that of the trapezoidal rule in z, equal up to the
     third order in dt."""
-    step = ali3p_motion(problem.system, problem.kind, SWEEPS)
-    q, qd, *_ = step(q, now.qd, now.qdd, now.lam, ahead, ca.vertcat(u, force), t, dt, p)
+    motion = ali3p_motion(problem.system, problem.kind, SWEEPS)
+    q, qd, *_ = motion(q, now.qd, now.qdd, now.lam, ahead, ca.vertcat(u, force), t, dt, p)
+    return ended(problem, now, q, qd, u, force, t, dt, p)
+
+
+def ended(problem: Problem, now: ModelRates, q: ca.SX, qd: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX, p: ca.SX
+          ) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """As ``advance`` from the coordinates and velocities (n,) at the end of a step in all of them."""
     zd = problem.independent(qd)
     end = rates(problem, q, zd, u, force, t, p)
     return q, zd, trapezoid_jacobian(2 * problem.g)(now.A, end.A, dt / 2)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from ...dynamics.formulations.expressions import Formulated
 from ...dynamics.model import Model
 from ...dynamics.partitioned import newton_function
 from ...dynamics.sensor_equations import sensor_partials, state_sensors
@@ -26,7 +27,8 @@ class Problem:
     (g,), by which a filter corrects the model. ``rates (q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)``;
     ``sensors (q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``;
     ``newton (q, t, p) -> (q, max |Phi| before)``. ``channels`` (s,) of the sensors, ``stddev`` (s,) of their samples,
-    ``angular`` (s,) whether they wrap at +-pi. Symbols made by ``symbol`` are of the functions' kind.
+    ``angular`` (s,) whether they wrap at +-pi. Symbols made by ``symbol`` are of the functions' kind. ``formulated``:
+    functions in all coordinates, where the model has another formulation than matrix R; ``rates`` are then its own.
     """
 
     model: Model
@@ -37,6 +39,7 @@ class Problem:
     channels: tuple[str, ...]
     stddev: np.ndarray
     angular: tuple[bool, ...]
+    formulated: Formulated | None = None
 
     @property
     def n(self) -> int:
