@@ -19,7 +19,7 @@ from mbse_ros.description.load import known_mechanisms
 from mbse_ros.dynamics.formulations.by_name import accelerations
 from mbse_ros.dynamics.formulations.semi_recursive import semi_recursive_partition
 from mbse_ros.dynamics.model import Model, load_model
-from mbse_ros.dynamics.motion import simulate
+from mbse_ros.dynamics.motion import default_scheme, simulate
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.mechanism.assembly import COORDINATES
 from mbse_ros.mechanism.levels import level_rows
@@ -84,7 +84,7 @@ def mechanism_rows(name: str, rounds: int) -> list[dict[str, Any]]:
             continue                 # no named independent coordinates: the states cannot be carried over
         found = model_rows(model, states, rounds)
         types = _difference(_accelerations(model, states, first), reference) if first.degrees_of_freedom else None
-        rows += [{'mechanism': name, 'coordinates': kind, 'n': len(model.names), 'm': len(model.active),
+        rows += [{'mechanism': name, 'coordinates': kind, 'n': len(model.names), 'm': len(model.moving),
                   'degrees_of_freedom': model.degrees_of_freedom, 'difference_of_coordinates': types, **row}
                  for row in found]
     return rows
@@ -92,7 +92,7 @@ def mechanism_rows(name: str, rounds: int) -> list[dict[str, Any]]:
 
 def model_rows(model: Model, states: States, rounds: int) -> list[dict[str, Any]]:
     """By formulation: largest relative difference of the accelerations from KKT's, and the cost of one evaluation."""
-    terms = [model.terms(q, qd, None, t).take(model.active) for t, q, qd in zip(states.t, states.q, states.qd)]
+    terms = [model.terms(q, qd, None, t).take(model.moving) for t, q, qd in zip(states.t, states.q, states.qd)]
     reference = np.array([accelerations('kkt', item).qdd for item in terms])
     calls: dict[str, tuple[Callable[[], object], int]] = {}
     found: dict[str, np.ndarray] = {}
@@ -103,8 +103,9 @@ def model_rows(model: Model, states: States, rounds: int) -> list[dict[str, Any]
             calls[label] = (partial(accelerations, formulation, terms[0], **options), 2)
         except MbseError as error:
             failures[label] = str(error)
-    partitions = {COMPILED['compiled']: model.partition()}
-    if model.degrees_of_freedom:
+    holonomic = not model.system.rate_rows
+    partitions = {COMPILED['compiled']: model.partition()} if holonomic else {}
+    if model.degrees_of_freedom and holonomic:
         with suppress(MbseError):           # only for coordinates of the joints
             partitions[COMPILED['semi_recursive']] = semi_recursive_partition(model)
     for label, partition in partitions.items():
@@ -120,10 +121,11 @@ def model_rows(model: Model, states: States, rounds: int) -> list[dict[str, Any]
 
 def _variants(model: Model) -> dict[str, tuple[str, dict[str, object]]]:
     """All formulations; projections also level by level where the file has levels."""
-    variants = {label: (name, {**options, 'independent': model.z} if name == 'matrix_r' else options)
+    variants = {label: (name, {**options, 'independent': model.z} if name == 'matrix_r' and not model.system.rate_rows
+                        else options)
                 for label, (name, options) in VARIANTS.items()}
     if model.description.levels:
-        places = {row: place for place, row in enumerate(model.active)}
+        places = {row: place for place, row in enumerate(model.moving)}
         levels = [[places[row] for row in level if row in places] for level in level_rows(model.system)]
         variants |= {f'{label}, {len(levels)} levels': (name, {'levels': levels})
                      for label, (name, _) in VARIANTS.items() if name.startswith('projection')}
@@ -132,14 +134,15 @@ def _variants(model: Model) -> dict[str, tuple[str, dict[str, object]]]:
 
 def _motion(model: Model) -> States:
     """States along the free motion from the start (or the driven one), so far as it goes."""
-    motion = simulate(model, MOTION, DT, 'exponential', stop=False)
+    motion = simulate(model, MOTION, DT, default_scheme(model, 'matrix_r'), stop=False)
     rows = np.linspace(0, len(motion.t) - 1, STATES).round().astype(int)
     return States(motion.t[rows], motion.q[rows], motion.qd[rows])
 
 
 def _same_states(model: Model, first: Model, states: States) -> States | None:
-    """The states in other coordinates, by the independent ones, which have names in both; None where they have not."""
-    if not set(first.independent) <= set(model.names):
+    """The states in other coordinates, by the independent ones, which have names in both; None where they have not, or
+    do not give the velocities."""
+    if not set(first.independent) <= set(model.names) or model.system.rate_rows:
         return None
     partition = model.partition(model.system.indices(first.independent))
     q = model.start.q

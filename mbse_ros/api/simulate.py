@@ -33,14 +33,14 @@ LONGEST = 10_000_000        # steps
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
-def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
+def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str | None = None, *,
              formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
              noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None, options: dict[str, Any] | None = None,
              stop: bool = True, **work: Any) -> MotionSimulation | MachineSimulation:
     """Simulate; the same arguments give the same numbers.
 
     A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
-    ``dynamics.integrators.INTEGRATORS`` and a ``formulation`` of ``dynamics.formulations.by_name.FORMULATIONS`` or
+    ``dynamics.integrators.INTEGRATORS`` (default 'exponential', in all coordinates 'rk4') and a ``formulation`` of ``dynamics.formulations.by_name.FORMULATIONS`` or
     'semi_recursive', with their ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
     ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
     from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
@@ -60,7 +60,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     item = loaded(model)
     if isinstance(item, Machine):
         refuse_options('a mechanism', {
-            'dt': None if dt == 1e-3 else dt, 'scheme': None if scheme == 'exponential' else scheme,
+            'dt': None if dt == 1e-3 else dt, 'scheme': scheme,
             'formulation': None if formulation == 'matrix_r' else formulation, 'sensors': sensors, 'inputs': inputs,
             'options': options, 'noise': None if noise == 1.0 else noise,
             'stop': None if stop else stop})
@@ -69,16 +69,18 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     return simulate_motion(item, duration, dt, scheme, formulation, sensors, rate, noise, seed, inputs, options, stop)
 
 
-def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential',
+def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-3, scheme: str | None = None,
                     formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
                     noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None,
                     options: dict[str, Any] | None = None, stop: bool = True) -> MotionSimulation:
     """Of a mechanism."""
-    from ..dynamics.motion import simulate as integrate  # here, because they take their time to import
+    from ..dynamics.motion import default_scheme  # here, because they take their time to import
+    from ..dynamics.motion import simulate as integrate
     from ..dynamics.singular import check_start
     length, options, begin = 5.0 if duration is None else duration, options or {}, time.perf_counter()
     check_steps(length, dt)
     check_start(model)
+    scheme = scheme or default_scheme(model, formulation)
     motion = integrate(model, length, dt, scheme, inputs=inputs, formulation=formulation, stop=stop, **options)
     seconds = time.perf_counter() - begin
     chosen = tuple(model.description.mechanical_sensors) if sensors is None else tuple(sensors)
@@ -101,13 +103,13 @@ def check_steps(duration: float, dt: float) -> None:
 
 def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:
     """Samples at multiples of the period."""
-    from ..filters.parts.problem import problem
+    from ..dynamics.sensor_equations import chosen_sensors
     from ..simulation.three_simulations import noisy, sensor_outputs
     every = sample_steps(motion.t, rate)
     rows = np.arange(every, len(motion.t), every)
     if not rows.size:
         raise SettingError('rate', rate, f'a rate that gives a sample within {motion.t[-1]:g} s')
-    of = problem(model, sensors)
+    of = chosen_sensors(model, sensors)
     values = noisy(sensor_outputs(model, sensors, motion, rows), noise * of.stddev, seed)
     values = np.where(of.angular, (values + np.pi) % (2 * np.pi) - np.pi, values)
     return Samples(motion.t[rows], of.channels, values, channel_units(model, of.channels))

@@ -42,7 +42,7 @@ def simulate(
         scheme: Annotated[str | None, typer.Option(
             help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, rk4, ali3p, dop853, '
                  'radau or cvodes. '
-                 '[exponential]')] = None,
+                 '[exponential, in all coordinates rk4]')] = None,
         order: Annotated[str | None, typer.Option(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
         formulation: Annotated[str | None, typer.Option(

@@ -19,6 +19,7 @@ from .model import (
     Force,
     Joint,
     MechanismDescription,
+    NonHolonomic,
     Sensor,
     Spring,
     fingerprint,
@@ -54,6 +55,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
         Section('drivers', tuple(_driver(mechanism, item) for item in mechanism.drivers.values())),
+        Section('non-holonomic constraints', tuple(_nonholonomic(item) for item in mechanism.nonholonomic.values())),
         *machine_sections(mechanism),
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
@@ -166,6 +168,14 @@ def _driver(mechanism: MechanismDescription, item: Driver) -> TableRow:
     times = f', times {item.factor:.7g}' if item.factor != 1.0 else ''
     return TableRow(item.name, f'{item.coordinate} = {item.motion}',
                     f'{_unit(mechanism, item.coordinate)}, t in s{times}')
+
+
+def _nonholonomic(item: NonHolonomic) -> TableRow:
+    if item.radius is None:
+        along = ', '.join(f'{part:g}' for part in item.along)
+        return TableRow(item.name, f'no velocity of {item.point}', f'along ({along}) of its body')
+    axis = f'disc about ({", ".join(f"{part:g}" for part in item.axis)}) of its body' if item.axis else 'any side'
+    return TableRow(item.name, f'rolls about {item.point}, radius {show(item.radius, "m")}', f'{axis}, on the level of {item.on or "the origin"}')
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:

@@ -35,6 +35,7 @@ from .sections.load_coordinates import (
 )
 from .sections.load_forces import read_forces, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
+from .sections.load_nonholonomic import read_nonholonomic
 from .sections.load_payload import read_base, read_payload
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
@@ -52,7 +53,7 @@ MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # se
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
-             'sources', 'scale', *MACHINE)
+             'nonholonomic', 'sources', 'scale', *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
@@ -215,7 +216,8 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
         payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
-        scale=parts.get('scale'), remarks=robot.remarks if robot is not None else {})
+        scale=parts.get('scale'), nonholonomic=read('nonholonomic', read_nonholonomic, default={}),
+        remarks=robot.remarks if robot is not None else {})
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

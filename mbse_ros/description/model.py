@@ -143,6 +143,24 @@ class Driver:
 
 
 @dataclass(frozen=True)
+class NonHolonomic:
+    """Constraint on velocities that is none on positions.
+
+    Without a ``radius``: the ``point`` has no velocity along the unit vector ``along`` (dimension,) in the frame of its
+    body, as the blade of a skate. With one: a wheel or ball of this ``radius``, m, whose centre is the ``point``, rolls
+    without slip on what is level at the point ``on`` of the ground (None: at the machine's origin); ``axis`` (3,) of a
+    disc in the frame of its body, empty for a ball and in a plane.
+    """
+
+    name: str
+    point: PointRef
+    along: tuple[float, ...] = ()
+    radius: Scalar | None = None
+    on: PointRef | None = None
+    axis: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Sensor:
     """A sensor; ``stddev`` of one sample in SI (0 where the file gives none).
 
@@ -240,6 +258,7 @@ class MechanismDescription:
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
     calibration: Calibration | None = None
     scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
+    nonholonomic: dict[str, NonHolonomic] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
 
     @property
@@ -259,5 +278,5 @@ def fingerprint(description: MechanismDescription) -> str:
     Where its file is, its comments and its layout do not count; each value with its unit and source does, and what
     replaced the file's valves. A key that came later does not count where a file leaves it out.
     """
-    text = content(description).replace(', calibration=None)', ')')
+    text = content(description).replace(', nonholonomic={})', ')').replace(', calibration=None)', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

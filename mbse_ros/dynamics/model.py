@@ -56,9 +56,10 @@ class Model:
     """A mechanism with numbers in it.
 
     ``names`` (n,) of the coordinates of a ``coordinate_type``, ``rows`` (m,) of the constraints, ``inputs`` (k,);
-    ``independent`` the chosen coordinates' names; ``degrees_of_freedom`` g; ``redundant`` names the constraints that
-    others imply (they stay in ``Phi`` but not in the equations); ``parameters`` (p,) the values of uncertain and free
-    numbers, may be changed.
+    ``independent`` the chosen coordinates' names; ``degrees_of_freedom`` g of the position; ``active`` the places of
+    the rows of positions that count, ``moving`` of those of velocities: the same and the non-holonomic ones;
+    ``redundant`` names the constraints that others imply (they stay in ``Phi`` but not in the equations);
+    ``parameters`` (p,) the values of uncertain and free numbers, may be changed.
     ``row_scale`` (m,): the largest norms of the rows of ``Phi_q`` near the start, and with these ``regularity``: the
     smallest singular value of those that count, where it is largest: at ``neighbour`` (n,).
     Raises DescriptionError, SettingError, PositionProblemError, SingularConfigurationError.
@@ -69,7 +70,8 @@ class Model:
         self.description, self.backend = description, backend
         self.coordinate_type = coordinates or description.coordinate_type
         self.system: MechanismSystem = build_mechanism(description, coordinates, independent, free)
-        self.names, self.rows, self.inputs = self.system.names, self.system.rows, self.system.inputs
+        self.names, self.inputs = self.system.names, self.system.inputs
+        self.rows = (*self.system.rows, *self.system.rate_rows)
         self.parameters = self.system.values.mean
         self._partitions: dict[tuple[int, ...], Partitioned] = {}
         self._origin: Model | None = None
@@ -80,7 +82,9 @@ class Model:
         self.active = independent_rows(samples)
         self.row_scale = np.linalg.norm(samples, axis=2).max(axis=0)
         self.regularity, self.neighbour = self._most_regular(samples[:, self.active], near)
-        self.redundant = tuple(name for i, name in enumerate(self.rows) if i not in self.active)
+        self.moving = self.active if not self.system.rate_rows else independent_rows(np.array(
+            [self._rest(q, self.parameters)[1].reshape(-1, len(self.names)) for q in near]))
+        self.redundant = tuple(name for i, name in enumerate(self.rows) if i not in self.moving)
         self.degrees_of_freedom = len(self.names) - len(self.active)
         self.default = self._choose(self.residual(self._assembled)[1][self.active])
 
@@ -119,8 +123,8 @@ class Model:
         worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
         if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise DescriptionError(self.description.file, 'initial.velocity', list(given),
-                                   'velocities that the constraints allow together at this start: '
-                                   'at a dead point a coordinate cannot move')
+                                   'velocities that the constraints allow together at this start: at a dead point a '
+                                   'coordinate cannot move, and wheels do not slip')
         return State(self._assembled.copy(), qd)
 
     def with_parameters(self, parameters: np.ndarray) -> Model:
@@ -146,7 +150,11 @@ class Model:
         return other
 
     def partition(self, independent: Sequence[int] | None = None) -> Partitioned:
-        """State equations in the independent coordinates at these places of q (default: the model's own)."""
+        """State equations in the independent coordinates at these places of q (default: the model's own).
+
+        Raises DescriptionError for non-holonomic constraints.
+        """
+        self.check_holonomic()
         chosen = tuple(self.default if independent is None else independent)
         if chosen not in self._partitions:
             if self._origin is None:
@@ -156,10 +164,19 @@ class Model:
             self._partitions[chosen] = made
         return self._partitions[chosen]
 
+    def check_holonomic(self) -> None:
+        """Raise DescriptionError where the velocities of independent coordinates are not independent."""
+        if self.system.rate_rows:
+            raise DescriptionError(
+                self.description.file, 'nonholonomic', list(self.description.nonholonomic),
+                'constraints on positions alone: filters, graphs, inverse dynamics, C code, many runs, and formulations '
+                'and schemes in independent coordinates take these and their velocities as the whole state; '
+                '`simulate` works with formulations in all coordinates')
+
     def residual(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """``Phi`` (m,) and ``Phi_q`` (m, n), all rows."""
+        """``Phi`` and its derivative by q (m, n), all rows but those of velocities."""
         phi, J = self._position(q, [t], self.parameters)
-        return phi, J.reshape(len(self.rows), len(self.names))
+        return phi, J.reshape(self.system.m, len(self.names))
 
     def terms(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Terms:
         """Mass matrix, forces and constraints of all coordinates, redundant rows included."""
@@ -275,7 +292,8 @@ class Model:
         energies = ca.vertcat(system.kinetic, system.potential, ca.dot(system.qd, system.other_forces))
         function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
-            [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
+            [system.M, system.Q, J, c, ca.vertcat(system.Phi, ca.SX.zeros(len(system.rate_rows))), J @ system.qd - b,
+             energies], {'cse': True})
         outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # mostly zeros to store
         return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
 

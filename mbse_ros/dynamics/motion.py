@@ -88,7 +88,8 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     ali3p ``penalty, tolerance``, dop853, radau and cvodes ``rtol, atol``. ``inputs``: function (t, q, qd) -> u (k,),
     read once a step by the explicit schemes, not by cvodes. ``formulation``: 'matrix_r' or 'semi_recursive', in
     independent coordinates, with any scheme (ali3p has its own); another one of ``by_name.FORMULATIONS``, with its
-    options, in all coordinates, see ``integrators.all_coordinates``. ``independent``: names of coordinates to keep;
+    options, in all coordinates, see ``integrators.all_coordinates``; so is matrix_r of a mechanism with non-holonomic
+    constraints, its independent velocities chosen at each instant. ``independent``: names of coordinates to keep;
     'auto': chosen and re-chosen on the way; None: as the description says. ``start``: default the model's.
     ``stop=False``: a failure on the way ends the motion there and is kept in ``Motion.failure``.
     Raises SettingError, DescriptionError for a start at a singular position, SingularConfigurationError and
@@ -102,7 +103,7 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     task = MotionTask(model, first, times, dt, scheme, inputs, independent,
                       semi_recursive=formulation == 'semi_recursive')
     record, failure = MotionRecord.of(model, times), None
-    integrate = _integrator(formulation, scheme, independent, options)
+    integrate = _integrator(formulation, scheme, independent, options, is_reduced(model, formulation))
     try:
         integrate(task, record)
     except MbseError as error:
@@ -112,10 +113,24 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     return _motion(model, record, failure)
 
 
-def _integrator(formulation: str, scheme: str, independent: Sequence[str] | str | None, options: dict[str, object]
-                ) -> Callable[[MotionTask, MotionRecord], None]:
+def is_reduced(model: Model, formulation: str) -> bool:
+    """Whether a formulation has independent coordinates; that of velocities alone, matrix-R of a model with
+    non-holonomic constraints, has not. Raises SettingError for semi_recursive with these."""
+    if formulation == 'semi_recursive' and model.system.rate_rows:
+        raise SettingError('formulation', formulation, f'{", ".join(FORMULATIONS)}: {", ".join(model.system.rate_rows)}'
+                           ' of the velocities is none of the positions, and this one has independent positions')
+    return formulation in REDUCED and not model.system.rate_rows
+
+
+def default_scheme(model: Model, formulation: str) -> str:
+    """The scheme where none is asked for."""
+    return 'exponential' if is_reduced(model, formulation) else 'rk4'
+
+
+def _integrator(formulation: str, scheme: str, independent: Sequence[str] | str | None, options: dict[str, object],
+                reduced: bool) -> Callable[[MotionTask, MotionRecord], None]:
     """What fills a record; raises SettingError for what does not go together."""
-    if formulation not in REDUCED:
+    if not reduced:
         if independent is not None:
             raise SettingError('independent', independent, f'none: {formulation} has all coordinates')
         return lambda task, record: all_coordinates(task, record, formulation, **options)

@@ -45,14 +45,14 @@ def power(model: Model) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndar
 
 def _arguments(model: Model) -> list[ca.SX]:
     system = model.system
-    return [system.q, system.qd, ca.SX.sym('lam', system.m), system.u, system.t, system.values.symbol]
+    return [system.q, system.qd, ca.SX.sym('lam', len(model.rows)), system.u, system.t, system.values.symbol]
 
 
 def _observed(model: Model, q: ca.SX, qd: ca.SX, lam: ca.SX, *_: ca.SX) -> ca.SX:
     """Column of ``OBSERVED``; a driver's power is ``-lam' J qd`` with ``J qd = b``, zero without drivers."""
     system = model.system
     J, b, _ = constraint_rates(system)
-    driven = -ca.dot(lam, b) if system.m else ca.SX(0)
+    driven = -ca.dot(lam, b) if lam.numel() else ca.SX(0)
     power_ = ca.dot(qd, system.other_forces) + driven
-    violation, rate = (ca.norm_inf(x) if system.m else ca.SX(0) for x in (system.Phi, J @ qd - b))
+    violation, rate = (ca.norm_inf(x) if x.numel() else ca.SX(0) for x in (system.Phi, J @ qd - b))
     return ca.vertcat(system.kinetic, system.potential, power_, violation, rate)

@@ -53,7 +53,7 @@ class Partitioned:
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
                  parameters: np.ndarray, backend: str = 'auto') -> None:
         self.independent, self.parameters = list(independent), parameters
-        self.system = replace(_with_rows(system, rows), independent=list(independent))
+        self.system = replace(with_rows(system, rows), independent=list(independent))
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
         self._given = backend
@@ -204,7 +204,7 @@ class Partitioned:
         return Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
 
 
-def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
+def with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
     """The system with some of its constraint rows."""
     rows = list(rows)
     return replace(system, Phi=system.Phi[rows], rows=tuple(system.rows[i] for i in rows),

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import casadi as ca
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import SensorModel, sensor_model
+from .model import Model
+from .partitioned import with_rows
 from .state_equations import Maps, Pieces, is_small, state_function, state_symbols
 
 
@@ -21,6 +26,16 @@ def state_sensors(system: MechanismSystem) -> SensorModel:
             raise SettingError(f'sensors.{sensor.name}.driver', sensor.driver,
                                'a driver whose motion no other constraint implies: the force is not determined')
     return sensor_model(system)
+
+
+def chosen_sensors(model: Model, names: Sequence[str]) -> SensorModel:
+    """Some sensors of a model, in this order; ``lam`` is of its ``active`` rows. Raises SettingError for a sensor it
+    has not, and as ``state_sensors``."""
+    known = model.description.mechanical_sensors
+    for name in names:
+        check_choice('sensors', name, known)
+    chosen = replace(model.description, sensors={name: known[name] for name in names})
+    return state_sensors(replace(with_rows(model.system, model.active), description=chosen))
 
 
 def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None,

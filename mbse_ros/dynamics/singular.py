@@ -23,7 +23,7 @@ def check_start(model: Model) -> None:
     can go on in more than one way; or where something that moves has no inertia, and no constraint leads it."""
     check_regular(model, model.assembled)
     terms = model.terms(model.start.q, model.start.qd)
-    free = undetermined(terms.take(list(model.active)))
+    free = undetermined(terms.take(model.moving))
     if free:
         moved = _moved_by(model, free)
         raise DescriptionError(

@@ -29,6 +29,7 @@ from .inertia import (
     point_terms,
     spin_terms,
 )
+from .nonholonomic import nonholonomic_rows
 from .system import System
 from .values import Values
 
@@ -39,8 +40,8 @@ COORDINATES = {'natural': natural, 'reference_point': reference_point, 'relative
 class MechanismSystem(System):
     """``System`` of a described mechanism.
 
-    ``inputs`` names u; ``owners`` (m,) gives the joint, body, coordinate or driver of each constraint row and
-    ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
+    ``inputs`` names u; ``owners`` (m + k,) gives the joint, body, coordinate or driver of each constraint row and
+    ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of each body; ``potential`` is the
     energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
@@ -84,6 +85,7 @@ def build_mechanism(description: MechanismDescription, coordinates: str | None =
     kinematics = COORDINATES[chosen](description, values)
     add_named(kinematics)
     t = ca.SX.sym('t')
+    nonholonomic_rows(kinematics)
     driven = _drivers(kinematics, t)
     system = _system(kinematics, applied_forces(kinematics), t, driven)
     values.check_free()
@@ -129,7 +131,10 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
         start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),
         description=description, values=kinematics.values, inputs=applied.inputs,
-        owners=tuple(row.owner for row in rows), row_bodies=tuple(row.bodies for row in rows),
+        owners=tuple(row.owner for row in (*rows, *kinematics.rates)),
+        row_bodies=tuple(row.bodies for row in (*rows, *kinematics.rates)),
+        rates=ca.densify(ca.vertcat(ca.SX(0, 1), *(row.expression for row in kinematics.rates))),
+        rate_rows=tuple(row.name for row in kinematics.rates),
         frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},

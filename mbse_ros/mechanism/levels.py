@@ -14,7 +14,7 @@ def level_rows(system: MechanismSystem) -> list[list[int]]:
     A level of modules enforces what lies inside one of them (the ground belongs to every module); the last level
     takes all that is left, drivers included. Without ``levels`` there is one.
     """
-    left, found = list(range(len(system.rows))), []
+    left, found = list(range(len(system.owners))), []
     for level in system.description.levels:
         groups = [bodies_of(name, system.description.modules) for name in level.modules]
         taken = [row for row in left if _inside(system, row, groups)] if groups else list(left)

@@ -22,7 +22,8 @@ class System:
     ``q``, ``qd`` (n,); ``M`` (n, n); ``Q`` (n,) all applied and velocity forces; ``Phi`` (m,); SI. ``names`` (n,) of
     the coordinates, ``rows`` (m,) of the constraints; ``independent`` indexes q; ``start`` (n,) is a guess of the
     start; ``t`` the time, s; ``u`` the inputs; ``driven`` indexes the rows that prescribe a motion.
-    ``points`` gives the position of each named point ``body.point`` in the machine frame, m.
+    ``rates`` (k,) = 0 are non-holonomic constraints, affine in qd, with the names ``rate_rows``; the rows of all
+    velocities are those of Phi, then these. ``points`` gives the position of each named point ``body.point`` in the machine frame, m.
     """
 
     q: ca.SX
@@ -38,6 +39,8 @@ class System:
     t: ca.SX = field(default_factory=lambda: ca.SX.sym('t'))
     u: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     driven: tuple[int, ...] = ()
+    rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    rate_rows: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:

@@ -16,7 +16,7 @@ from ..description.basics import PointRef, Scalar
 from ..description.model import Force
 from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
-from ..filters.parts.problem import problem
+from ..dynamics.sensor_equations import chosen_sensors
 from ..mechanism.inertia import center_of_mass
 from ..mechanism.values import Values
 
@@ -44,10 +44,11 @@ class TrueMotion:
 
 def sensor_outputs(model: Model, names: Sequence[str], motion: Motion, rows: Iterable[int]) -> np.ndarray:
     """True outputs (k, s) of sensors at some states of a motion, SI."""
-    of = problem(model, names)
-    kernel, p, none = Kernel(of.sensors, model.backend), np.asarray(model.parameters), np.zeros(of.g)
-    return np.array([kernel(motion.q[i], motion.qd[i, of.z], motion.qdd[i, of.z],
-                            np.concatenate([motion.inputs[i], none]), motion.t[i:i + 1], p)[0] for i in rows])
+    of, system, p = chosen_sensors(model, names), model.system, np.asarray(model.parameters)
+    kernel = Kernel(ca.Function('mbse_outputs', [system.q, system.qd, of.qdd, of.lam, system.u, system.t,
+                                                 system.values.symbol], [of.output], {'cse': True}), 'vm')
+    return np.array([kernel(motion.q[i], motion.qd[i], motion.qdd[i], motion.multipliers[i, model.active],
+                            motion.inputs[i], motion.t[i:i + 1], p)[0] for i in rows])
 
 
 def true_motion(model: Model, duration: float, dt: float) -> TrueMotion:

@@ -83,8 +83,16 @@ BAR = {'points': ['P1', 'P3'], 'mass': 1, 'uniform': True}
 FRAME = {'points': {'a': [0, 0], 'b': [1, 0]}, 'mass': 1, 'uniform': True}
 SLIDE = {'type': 'prismatic', 'parent': 'ground.A', 'child': 'block.edge', 'axis': [1, 0]}
 DISTANCE = {'type': 'distance', 'parent': 'ground.A', 'child': 'block.edge', 'length': 1}
+ROLL = {'rolls': 'arm.tip', 'radius': '1 m', 'axis': [0, 1, 0], 'on': 'base'}
 DRIVE = {'coordinate': 'phi', 'motion': '0'}
 CASES = [
+    ('nonholonomic/blade', {'point': 'block.edge', 'along': [0, 1]}, '', ''),
+    ('nonholonomic/blade', {'point': 'block.edge', 'along': [0, 1, 0]}, 'nonholonomic.blade.along', '2 numbers'),
+    ('nonholonomic/blade', {'point': 'block.edge'}, 'nonholonomic.blade.along', 'missing'),
+    ('nonholonomic/blade', {'point': 'block.egde', 'along': [0, 1]}, 'nonholonomic.blade.point', 'did you mean edge?'),
+    ('nonholonomic/blade', {'along': [0, 1]}, 'nonholonomic.blade', 'exactly one of the keys point, rolls'),
+    ('nonholonomic/blade', ['block.edge'], 'nonholonomic.blade', 'a mapping'),
+    ('nonholonomic/wheel', {'rolls': 'block.edge', 'radius': 1, 'axis': [0, 1]}, 'nonholonomic.wheel.axis', 'on'),
     # keys and head
     ('format', 'mbse/machine/1', 'format', '`mbse convert a.yaml -o NEW.yaml` rewrites it'),
     ('format', 'mbse/mechanism/3', 'format', 'mbse/machine/2'),
@@ -278,6 +286,15 @@ SPACE_CASES = [
     ('springs/friction', {'bodies': ['arm', 'column'], 'damping': 1}, 'springs.friction.bodies', 'for a plane'),
     ('forces/motor/direction', REMOVED, 'forces.motor.direction', 'missing'),
     ('sensors/gyro/kind', 'inclinometer', '', ''),      # of its x axis above the horizontal
+    ('nonholonomic/roll', ROLL, '', ''),
+    ('nonholonomic/roll', {**ROLL, 'axis': [1, 0]}, 'nonholonomic.roll.axis', '3 numbers'),
+    ('nonholonomic/roll', {**ROLL, 'axis': [0, 0, 0]}, 'nonholonomic.roll.axis', 'direction'),
+    ('nonholonomic/roll', {**ROLL, 'radius': '-1 m'}, 'nonholonomic.roll.radius', 'above 0'),
+    ('nonholonomic/roll', {**ROLL, 'radius': '.nan'}, 'nonholonomic.roll.radius', 'a number'),
+    ('nonholonomic/roll', {**ROLL, 'on': 'arm.tip'}, 'nonholonomic.roll.on', 'of the ground'),
+    ('nonholonomic/roll', {**ROLL, 'radus': 1}, 'nonholonomic.roll.radus', 'did you mean radius?'),
+    ('nonholonomic/roll', {'rolls': 'arm.tip'}, 'nonholonomic.roll.radius', 'missing'),
+    ('nonholonomic/roll', {'rolls': 'base', 'radius': 1}, 'nonholonomic.roll.rolls', 'a point of a body'),
 ]
 
 

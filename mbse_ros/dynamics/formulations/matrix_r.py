@@ -107,8 +107,12 @@ class Reduced:
 
 
 def constraint_rates(system: System) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """``J = Phi_q`` (m, n), ``b`` and ``c`` (m,) of ``J qd = b`` and ``J qdd = c``."""
+    """``J`` (m + k, n), ``b`` and ``c`` (m + k,) of ``J qd = b`` and ``J qdd = c``: ``Phi_q``, then the derivative of
+    the non-holonomic rows by qd."""
     J, b = ca.jacobian(system.Phi, system.q), -ca.jacobian(system.Phi, system.t)
+    if system.rates.numel():
+        J = ca.vertcat(J, ca.jacobian(system.rates, system.qd))
+        b = ca.vertcat(b, -ca.substitute(system.rates, system.qd, ca.SX.zeros(system.n)))
     return J, b, -_second_rate(system, J @ system.qd - b)
 
 

@@ -46,7 +46,7 @@ class AllCoordinates:
             raise SettingError('options', sorted(options), f'options of {formulation}: {", ".join(known) or "none"}')
         self.task, self.record, self.n = task, record, len(task.model.names)
         self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
-        self._rows = list(task.model.active if formulation in EXACT_ROWS else range(len(task.model.rows)))
+        self._rows = list(task.model.moving if formulation in EXACT_ROWS else range(len(task.model.rows)))
         self._last: tuple[float, np.ndarray, Found] | None = None
         self._yields = formulation == 'penalty' or _any(options.get('clearance'))
 
@@ -153,6 +153,7 @@ def all_coordinates(task: MotionTask, record: MotionRecord, formulation: str, **
     field, k = AllCoordinates(task, record, formulation, options), 0
     y = np.concatenate([task.start.q, task.start.qd])
     try:
+        y = field.closed(task.times[0], y)
         field.write(0, y)
         solver = _solver(task, field, y) if task.scheme in ADAPTIVE and len(task.times) > 1 else None
         for k in range(1, len(task.times)):

@@ -46,7 +46,7 @@ class Kinematics:
     ``natural``: by body the direction whose derivative is the angular velocity (constant mass matrix), natural
     coordinates only. ``world``: positions of points that are coordinates themselves. ``joints``: for joints that the
     coordinates know, their own coordinate (angle or displacement). ``tree``: by body of a tree of joints the body
-    before it, and its rotation and origin in the frame of that.
+    before it, and its rotation and origin in the frame of that. ``rates``: constraints on velocities alone.
     """
 
     description: MechanismDescription
@@ -57,6 +57,7 @@ class Kinematics:
     start: list[float] = field(default_factory=list)
     frames: dict[str, BodyFrame] = field(default_factory=dict)
     rows: list[ConstraintRow] = field(default_factory=list)
+    rates: list[ConstraintRow] = field(default_factory=list)
     sides: list[ca.SX] = field(default_factory=list)
     natural: dict[str, ca.SX] = field(default_factory=dict)
     world: dict[str, ca.SX] = field(default_factory=dict)
