@@ -40,8 +40,9 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     """Simulate; the same arguments give the same numbers.
 
     A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
-    ``dynamics.integrators.INTEGRATORS`` (default 'exponential', in all coordinates 'rk4') and a ``formulation`` of ``dynamics.formulations.by_name.FORMULATIONS`` or
-    'semi_recursive', with their ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
+    ``dynamics.integrators.INTEGRATORS`` (default 'exponential', in all coordinates 'rk4') and a ``formulation`` of
+    ``dynamics.formulations.by_name.FORMULATIONS`` or 'semi_recursive', with their ``options``; ``inputs``: function
+    (t, q, qd) -> u (k,). Its
     ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
     from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
     up to there, with its ``motion.failure``.

@@ -175,7 +175,8 @@ def _nonholonomic(item: NonHolonomic) -> TableRow:
         along = ', '.join(f'{part:g}' for part in item.along)
         return TableRow(item.name, f'no velocity of {item.point}', f'along ({along}) of its body')
     axis = f'disc about ({", ".join(f"{part:g}" for part in item.axis)}) of its body' if item.axis else 'any side'
-    return TableRow(item.name, f'rolls about {item.point}, radius {show(item.radius, "m")}', f'{axis}, on the level of {item.on or "the origin"}')
+    return TableRow(item.name, f'rolls about {item.point}, radius {show(item.radius, "m")}',
+                    f'{axis}, on the level of {item.on or "the origin"}')
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:

@@ -169,9 +169,9 @@ class Model:
         if self.system.rate_rows:
             raise DescriptionError(
                 self.description.file, 'nonholonomic', list(self.description.nonholonomic),
-                'constraints on positions alone: filters, graphs, inverse dynamics, C code, many runs, and formulations '
-                'and schemes in independent coordinates take these and their velocities as the whole state; '
-                '`simulate` works with formulations in all coordinates')
+                'constraints on positions alone: filters, graphs, inverse dynamics, C code, many runs and formulations '
+                'in independent coordinates take these with their velocities as the state; `simulate` works with those '
+                'in all coordinates')
 
     def residual(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """``Phi`` and its derivative by q (m, n), all rows but those of velocities."""

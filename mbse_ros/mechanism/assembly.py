@@ -41,8 +41,9 @@ class MechanismSystem(System):
     """``System`` of a described mechanism.
 
     ``inputs`` names u; ``owners`` (m + k,) gives the joint, body, coordinate or driver of each constraint row and
-    ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of each body; ``potential`` is the
-    energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
+    ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of
+    each body; ``potential`` is the energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of
+    kinetic and potential energy;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
     and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular

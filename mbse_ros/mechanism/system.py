@@ -23,7 +23,8 @@ class System:
     the coordinates, ``rows`` (m,) of the constraints; ``independent`` indexes q; ``start`` (n,) is a guess of the
     start; ``t`` the time, s; ``u`` the inputs; ``driven`` indexes the rows that prescribe a motion.
     ``rates`` (k,) = 0 are non-holonomic constraints, affine in qd, with the names ``rate_rows``; the rows of all
-    velocities are those of Phi, then these. ``points`` gives the position of each named point ``body.point`` in the machine frame, m.
+    velocities are those of Phi, then these. ``points`` gives the position of each named point ``body.point`` in the
+    machine frame, m.
     """
 
     q: ca.SX

@@ -173,7 +173,7 @@ def test_velocities_that_slip_are_refused(sleigh):
     velocity = {**given.velocity, 'y': given.velocity['x']}
     model = load_model(replace(sleigh.description, initial=replace(given, velocity=velocity)), backend='vm')
     with pytest.raises(DescriptionError, match='initial.velocity.*do not slip'):
-        model.start
+        _ = model.start
 
 
 def test_two_wheels_on_one_axle_are_one_constraint(sleigh):

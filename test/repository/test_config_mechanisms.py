@@ -16,9 +16,9 @@ from mbse_ros.mechanism.levels import level_rows
 FOLDER = Path(__file__).parents[2] / 'config' / 'mechanisms'
 NAMES = sorted(path.stem for path in FOLDER.glob('*.yaml'))
 DEGREES_OF_FREEDOM = {
-    'andrews': 1, 'chaplygin_sleigh': 3, 'excavator_arm': 3, 'five_bar': 2, 'four_bar': 1, 'four_bar_adams': 1, 'four_bar_adams_driven': 0,
-    'four_bar_spring': 2, 'n_four_bar': 1, 'pendulum': 1, 'rolling_disc': 5, 'slider_crank': 1, 'spatial_crane': 4,
-    'spatial_four_bar': 1, 'three_rrr': 3}
+    'andrews': 1, 'chaplygin_sleigh': 3, 'excavator_arm': 3, 'five_bar': 2, 'four_bar': 1, 'four_bar_adams': 1,
+    'four_bar_adams_driven': 0, 'four_bar_spring': 2, 'n_four_bar': 1, 'pendulum': 1, 'rolling_disc': 5,
+    'slider_crank': 1, 'spatial_crane': 4, 'spatial_four_bar': 1, 'three_rrr': 3}
 NONHOLONOMIC = ('chaplygin_sleigh', 'rolling_disc')     # test/dynamics/test_dynamics_nonholonomic.py
 # zdd at the start, from rest and without inputs, and the reduced mass matrix: ../shared/design/reference_benchmark.md
 REFERENCES = {

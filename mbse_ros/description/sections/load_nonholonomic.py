@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from ..basics import GROUND
 from ..language.entry import Entry
 from ..language.quantity import positive
 from ..language.references import References
-from ..model import GROUND, NonHolonomic
+from ..model import NonHolonomic
 
 
 def read_nonholonomic(entry: Entry, references: References) -> dict[str, NonHolonomic]:
