@@ -41,8 +41,8 @@ def model(name: str, coordinates: str) -> Model:
 
 @cache
 def moving(name: str, coordinates: str) -> tuple[Terms, Accelerations]:
-    """Terms a little away from the start, in motion, with inputs; accelerations and multipliers by the model itself, with
-    non-holonomic constraints by KKT at the start."""
+    """Terms a little away from the start, in motion, with inputs; accelerations and multipliers by the model itself,
+    with non-holonomic constraints by KKT at the start."""
     m = model(name, coordinates)
     rng = np.random.default_rng(1)
     g, u = m.degrees_of_freedom, rng.uniform(-1.0, 1.0, len(m.inputs))
