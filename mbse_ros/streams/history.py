@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 
@@ -121,6 +121,20 @@ class History:
         """Empty instants up to one that is new."""
         for new in range(self.last.index + 1, index + 1):
             self._entries.append(HistoryEntry(new, self._missing.copy(), running, {}, NONE, NONE, NONE))
+
+    def begin(self, index: int, state: np.ndarray, running: TunedFilter) -> None:
+        """Settle all up to an instant, after which a filter has this state."""
+        while self.base.index < index:
+            self._entries.popleft()
+        self._entries[0] = replace(self.base, state=state, running=running)
+
+    def newest(self, index: int) -> np.ndarray:
+        """The last measurements (s,) up to an instant; NaN where there are none."""
+        o = self._missing.copy()
+        for entry in self._entries:
+            if entry.index <= index:
+                o = np.where(np.isnan(entry.o), o, entry.o)
+        return o
 
     def trim(self, count: int) -> None:
         """Keep the base and ``count`` instants after it."""

@@ -85,6 +85,11 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         self._inputs = HeldInputs(len(self.inputs))
         self._health, self._restart = Health(), True
         self._broken: Assessment | None = None
+        self._judged: Assessment | None = None      # what is said of the newest instant, until that is done
+        self._forget()
+
+    def _forget(self) -> None:
+        """What the filter made of the samples."""
         if self._monitor.raised > 1.0:
             self._active.raise_noise(1.0)
         self._monitor.reset()
@@ -163,9 +168,15 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         if not values:
             return ()
         index, before = self._grid.index(stamp_ns), self._history.last.index
+        if index > before:
+            self._act()
+        starts = self._starts(index, values)
         changed = self._place(index, values)
         if changed > self._history.last.index:
             return ()
+        if starts:
+            self._begin(index)
+            return self._advance(index, index - 1, {})[-1:]
         return self._advance(min(changed, before + 1), before, values if index == before else {})
 
     def _timely(self, stamp_ns: int, values: Mapping[str, float]) -> Mapping[str, float]:
@@ -173,7 +184,7 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         measured = any(name in self._places and value == value for name, value in values.items())
         if not self._running:
             if measured:
-                self._start(stamp_ns, values)
+                self._start(stamp_ns)
                 return values
             for name in values.keys() & self._input_places.keys():
                 self._inputs.start[self._input_places[name]] = values[name]
@@ -185,7 +196,7 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
             return values
         if status is StampStatus.RESTART and measured:
             self.reset()
-            self._start(stamp_ns, values)
+            self._start(stamp_ns)
             return values
         # An input acts on the step after its instant, so the oldest one of the window still takes it.
         acting = status is StampStatus.LATE and self._grid.index(stamp_ns) == oldest
@@ -197,27 +208,46 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
                 self._dropped.add(reason, name, stamp_ns, values[name], f'a stamp after {self._grid.stamp(oldest)} ns')
         return timely
 
-    def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
-        """Begin a grid where the sensors say, the rest as it was; ``_broken``: why the last state could not be kept."""
-        tuned, names = self._active.running.tuned, self.model.independent
-        samples = {i: values.get(name, nan) for i, name in enumerate(self.channels)}
-        o = np.array(list(samples.values()))
-        for places in self._monitor.unusable(samples, tuned.deviations).values():
-            o[places] = nan
-        if self.settings.start_at == 'sensors':
-            self._last_q = first_pose(self._monitor.observed, o, tuned.stddev, self._last_q)
-        shown = self._monitor.observed.shown(self._last_q)
-        unknown = [name for name, is_so in zip(names, shown.tolist()) if is_so]
-        state = initial_state(self._observer.filter, self._last_q, self._last_qd, self.settings, unknown)
-        base = HistoryEntry(0, np.full(len(self.channels), np.nan), self._active.running, {}, state, NONE,
+    def _start(self, stamp_ns: int) -> None:
+        """Begin a grid; the state follows with the samples."""
+        base = HistoryEntry(0, np.full(len(self.channels), np.nan), self._active.running, {}, NONE, NONE,
                             self._inputs.start)
         self._history, self._running = History(len(self.channels), len(self.inputs), base), True
-        settling = max(self.settings.settle_time, self.settings.lost_after if self._broken else 0.0)
-        why = (f'started again: {self._broken.reason}', self._broken.faults) if self._broken else ()
-        self._monitor.begin(0.0, settling, *why)
-        self._monitor.bounds.know(0.0, self._last_q, self._last_qd)
+        self._first, self._shown = (self._last_q, self._last_qd, self._broken), set[int]()
         self._broken = None
         self._grid.start(stamp_ns)
+
+    def _starts(self, index: int, values: Mapping[str, float]) -> bool:
+        """Whether the state starts with samples of an instant: with the first ones, and again where the first one of a
+        sensor of positions joins them soon; else the order of the topics would decide which pose is believed."""
+        fresh = self._seen(values) - self._shown
+        self._shown |= fresh
+        if not self._history.base.state.size:
+            return True
+        if not fresh or self.settings.start_at == 'file' or index * self._observer.dt > self.settings.lost_after:
+            return False
+        self._forget()
+        return True
+
+    def _seen(self, values: Mapping[str, float]) -> set[int]:
+        """Places of the channels of positions among some samples."""
+        return {self._places[name] for name, value in values.items()
+                if value == value and name in self._places and self._monitor.observed.places[self._places[name]]}
+
+    def _begin(self, index: int) -> None:
+        """Start the state before an instant, where the last samples of positions say, the rest as it was before the
+        grid began; what made that impossible to keep is said."""
+        (q, qd, broken), entry = self._first, self._history[index]
+        if self.settings.start_at == 'sensors':
+            q = first_pose(self._monitor.observed, self._history.newest(index), entry.running.tuned.stddev, q)
+        shown, t = self._monitor.observed.shown(q), (index - 1) * self._observer.dt
+        unknown = [name for name, is_so in zip(self.model.independent, shown.tolist()) if is_so]
+        self._history.begin(index - 1, initial_state(entry.running.observer.filter, q, qd, self.settings, unknown),
+                            entry.running)
+        settling = max(self.settings.settle_time, self.settings.lost_after if broken else 0.0)
+        why = (f'started again: {broken.reason}', broken.faults) if broken else ()
+        self._monitor.begin(t, settling, *why)
+        self._monitor.bounds.know(t, q, qd)
 
     def _place(self, index: int, values: Mapping[str, float]) -> int:
         """Put samples into their instant; the first one that they change, or one that is not there yet."""
@@ -264,13 +294,19 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         if assessment.broken:
             return estimates
         self._history.trim(self._window)
-        if assessment.again:
-            if self._monitor.raise_noise(assessment.by):
-                self._active.raise_noise(self._monitor.raised)
-            self._start_again(assessment)
-        elif self._monitor.lower_noise(entries[-1].index * self._observer.dt):
-            self._active.raise_noise(self._monitor.raised)
+        self._judged = assessment
         return estimates
+
+    def _act(self) -> None:
+        """Do what is said of the newest instant before the next one: not sooner, as each topic brings a part of its
+        samples."""
+        said, self._judged = self._judged, None
+        if said and said.again:
+            if self._monitor.raise_noise(said.by):
+                self._active.raise_noise(self._monitor.raised)
+            self._start_again(said)
+        elif said and self._monitor.lower_noise(self._history.last.index * self._observer.dt):
+            self._active.raise_noise(self._monitor.raised)
 
     def _learn(self, state: FilteredInstant) -> None:
         """Also the health of the filter that runs now."""
@@ -343,7 +379,7 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         start = start_stddev(observer.names, settings, names)
         state = restarted_state(observer.filter, entry.state, q, qd, names, start, t, observer.tangents,
                                 self._monitor.in_row < 2)
-        self._history = History(len(self.channels), len(self.inputs), replace(entry, state=state))     # settled by this
+        self._history.begin(entry.index, state, entry.running)
         self._last_q, self._last_qd = q, qd
         self._monitor.bounds.know(t, q, qd)
         self._monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
