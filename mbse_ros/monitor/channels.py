@@ -64,6 +64,14 @@ class InnovationCheck:
         while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
             self._large[i] -= squares.popleft()[1] > MISFIT
 
+    def revise(self, t: float, i: int, square: float, refused: bool) -> None:
+        """The same of a sample that has been taken: others of its instant have come since."""
+        recent, squares = self._recent[i], self._squares[i]
+        if recent and recent[-1][0] == t:
+            self.refusals[i] += refused - recent[-1][1]
+            self._large[i] += (square > MISFIT) - (squares[-1][1] > MISFIT)
+            recent[-1], squares[-1] = (t, refused), (t, square)
+
     @property
     def calm(self) -> bool:
         """Whether none was refused lately, and half of the squares of each channel are as large as they should be."""
@@ -120,6 +128,7 @@ class ChannelMonitor:
         s = len(self.names)
         self.ranges.reset()
         self.used_at, self.seen_at, self.period = [-inf] * s, [nan] * s, [nan] * s
+        self._used_before = [-inf] * s      # before the last sample
         self.offset, self.constant = [0.0] * s, [False] * s
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
         self.step = [known or nan for known in self._resolution]    # of quantised values; 0 of others, NaN: unknown
@@ -148,7 +157,10 @@ class ChannelMonitor:
 
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
-        """What the filter made of the samples of an instant."""
+        """What the filter made of the samples of an instant; again where more of its samples have come."""
+        if any(at >= t for at in self.seen_at):
+            self._revise(t, o, innovation, variance, used)
+            o = [nan if at >= t else value for at, value in zip(self.seen_at, o)]
         for series, value in zip(self.series, o):
             if value == value:
                 series.append((t, value))
@@ -163,11 +175,8 @@ class ChannelMonitor:
                 if interval > PERIODS * self.period[i]:
                     self._value[i] = nan        # nothing has shown that a prediction without samples is right
                 self.period[i] = interval
-            self.seen_at[i] = t
-            if used[i]:
-                self.used_at[i], self.offset[i] = t, 0.0
-            else:
-                self.offset[i] = abs(innovation[i]) / sqrt(variance[i]) if variance[i] > 0 else inf
+            self.seen_at[i], self._used_before[i] = t, self.used_at[i]
+            self._judge(i, t, innovation[i], variance[i], used[i])
             # a sensor that sends one value while the prediction moves on
             if value != self._value[i]:
                 if self.step[i] and not self._resolution[i]:
@@ -183,6 +192,21 @@ class ChannelMonitor:
                 self._high[i] = predicted
             if t - self._since[i] >= longest and self._is_stuck(i, stddev[i]):
                 self.constant[i] = True
+
+    def _judge(self, i: int, t: float, innovation: float, variance: float, used: bool) -> None:
+        """Whether a sample was used, or how far it was off."""
+        self.used_at[i] = t if used else self._used_before[i]
+        self.offset[i] = 0.0 if used else abs(innovation) / sqrt(variance) if variance > 0 else inf
+
+    def _revise(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
+                used: Sequence[bool]) -> None:
+        """The same of samples of an instant that have been taken: what comes with others decides which are used."""
+        for i, value in enumerate(o):
+            if value == value and self.seen_at[i] == t:
+                self._judge(i, t, innovation[i], variance[i], used[i])
+                square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
+                self.innovations.revise(t, i, square, not used[i] and square > 0.0)
+                self.predicted[i] = variance[i]
 
     def _compare(self, t: float, o: Sequence[float], innovation: Sequence[float], variance: Sequence[float],
                  used: Sequence[bool], stddev: Sequence[float], longest: float) -> None:

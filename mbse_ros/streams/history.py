@@ -136,6 +136,11 @@ class History:
                 o = np.where(np.isnan(entry.o), o, entry.o)
         return o
 
+    def latest(self, place: int) -> int:
+        """The last instant at which a channel was measured; the oldest one where it was not."""
+        return next((entry.index for entry in reversed(self._entries) if entry.o[place] == entry.o[place]),
+                    self.base.index)
+
     def trim(self, count: int) -> None:
         """Keep the base and ``count`` instants after it."""
         while len(self._entries) > count + 1:

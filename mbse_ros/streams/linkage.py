@@ -3,8 +3,9 @@
 
 The grid is at the first sample plus multiples of the step; a sample counts at the nearest instant. A new instant is
 estimated at once with what is there; a sample that comes later, but within the window, corrects it: the filter goes
-back and runs again, so that the order of arrival does not matter. Time is that of the stamps: without samples nothing
-moves.
+back and runs again, so that the order of arrival does not matter. Nor does it where the state starts: a sensor of
+positions that joins soon starts it again, and coordinates start again at an instant of which all samples are there.
+Time is that of the stamps: without samples nothing moves.
 
 Its steps are those of a machine in ``stages.ObserverStage``: align (``TimeGrid``, ``History``), judge the samples
 (``MechanismMonitor.unusable``), start (``start``), predict and correct (``propagate``); then ``Stage._follow``: learn,
@@ -168,16 +169,15 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         if not values:
             return ()
         index, before = self._grid.index(stamp_ns), self._history.last.index
-        if index > before:
-            self._act()
+        done = self._act() if index > before else ()
         starts = self._starts(index, values)
         changed = self._place(index, values)
         if changed > self._history.last.index:
-            return ()
+            return done
         if starts:
             self._begin(index)
-            return self._advance(index, index - 1, {})[-1:]
-        return self._advance(min(changed, before + 1), before, values if index == before else {})
+            return *done, *self._advance(index, index - 1)[-1:]
+        return *done, *self._advance(min(changed, before + 1), before, index)
 
     def _timely(self, stamp_ns: int, values: Mapping[str, float]) -> Mapping[str, float]:
         """Those samples that lie in the grid's reach; starts it."""
@@ -237,13 +237,12 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
     def _begin(self, index: int) -> None:
         """Start the state before an instant, where the last samples of positions say, the rest as it was before the
         grid began; what made that impossible to keep is said."""
-        (q, qd, broken), entry = self._first, self._history[index]
+        (q, qd, broken), running = self._first, self._history[index].running
         if self.settings.start_at == 'sensors':
-            q = first_pose(self._monitor.observed, self._history.newest(index), entry.running.tuned.stddev, q)
-        shown, t = self._monitor.observed.shown(q), (index - 1) * self._observer.dt
-        unknown = [name for name, is_so in zip(self.model.independent, shown.tolist()) if is_so]
-        self._history.begin(index - 1, initial_state(entry.running.observer.filter, q, qd, self.settings, unknown),
-                            entry.running)
+            q = first_pose(self._monitor.observed, self._history.newest(index), running.tuned.stddev, q)
+        state = initial_state(running.observer.filter, q, qd, self.settings, self._monitor.observed.shown(q))
+        self._history.begin(index - 1, state, running)
+        t = (index - 1) * self._observer.dt
         settling = max(self.settings.settle_time, self.settings.lost_after if broken else 0.0)
         why = (f'started again: {broken.reason}', broken.faults) if broken else ()
         self._monitor.begin(t, settling, *why)
@@ -273,9 +272,9 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
 
     # Estimates
 
-    def _advance(self, first: int, before: int, joined: Mapping[str, float]) -> tuple[LinkageEstimate, ...]:
-        """Run the filter from an instant on; estimates of those after ``before``, or of the newest one, which samples
-        ``joined``."""
+    def _advance(self, first: int, before: int, joined: int = 0) -> tuple[LinkageEstimate, ...]:
+        """Run the filter from an instant on; estimates of those after ``before``, or of the newest one. Samples have
+        ``joined`` an instant up to ``before``; 0: none."""
         entries = self._history.since(first)
         rows = self._history.rows(entries, self._observer.dt)
         if not propagate(self._history[entries[0].index - 1], entries, rows, self.settings):
@@ -284,11 +283,12 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
             estimate = self._publish(FilteredInstant(entries[-1], {}, rows[-1]), assessment)
             self._lose(assessment)
             return (estimate,)
-        instants = [FilteredInstant(entry, entry.running.observer.outputs(entry.output), row)
-                    for entry, row in zip(entries, rows) if entry.index > before or entry is entries[-1]]
-        if joined:
-            self._watch(instants[-1], [value if name in joined else nan
-                                       for name, value in zip(self.channels, entries[-1].o.tolist())])
+        newest = entries[-1].index
+        found = {entry.index: FilteredInstant(entry, entry.running.observer.outputs(entry.output), row)
+                 for entry, row in zip(entries, rows) if entry.index > before or entry.index in (joined, newest)}
+        if joined <= before and joined in found:
+            self._watch(found[joined], found[joined].entry.o.tolist())
+        instants = [item for k, item in found.items() if k > before or k == newest]
         last = instants[-1:] if len(instants) * self._observer.dt > self.settings.lost_after else instants
         estimates, assessment = self._follow([item for item in instants if item.entry.index > before], last)
         if assessment.broken:
@@ -297,16 +297,19 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         self._judged = assessment
         return estimates
 
-    def _act(self) -> None:
+    def _act(self) -> tuple[LinkageEstimate, ...]:
         """Do what is said of the newest instant before the next one: not sooner, as each topic brings a part of its
-        samples."""
+        samples. The newest estimate, where it is another by that."""
         said, self._judged = self._judged, None
         if said and said.again:
             if self._monitor.raise_noise(said.by):
                 self._active.raise_noise(self._monitor.raised)
-            self._start_again(said)
+            at = self._start_again(said)
+            if at < self._history.last.index:
+                return self._advance(at + 1, self._history.last.index)
         elif said and self._monitor.lower_noise(self._history.last.index * self._observer.dt):
             self._active.raise_noise(self._monitor.raised)
+        return ()
 
     def _learn(self, state: FilteredInstant) -> None:
         """Also the health of the filter that runs now."""
@@ -330,9 +333,11 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
     def _judge(self, state: FilteredInstant) -> Assessment:
         entry, out, _ = state
         observer = entry.running.observer
+        # of a sensor whose samples come late the newest instant has none yet
+        o = self._history.newest(entry.index) if any(self._monitor.watch.offset) else entry.o
         return self._monitor.assess(MechanismState(
             entry.index * self._observer.dt, observer.names, out['q'], out['qd'], observer.covariance(entry.state),
-            entry.o.tolist()), entry.running.tuned.threshold, self.settings)
+            o.tolist()), entry.running.tuned.threshold, self.settings)
 
     def _publish(self, state: FilteredInstant, assessment: Assessment) -> LinkageEstimate:
         """The record; without values where nothing can be kept."""
@@ -370,12 +375,15 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         entry = self._history[index]
         return sampled(self._history, entry) if entry.output.size else None
 
-    def _start_again(self, assessment: Assessment) -> None:
-        """Coordinates start at what the channels say that were refused and alone see them, with an unknown speed."""
-        entry, settings, model = self._history.last, self.settings, self.model
+    def _start_again(self, assessment: Assessment) -> int:
+        """Coordinates start at what the channels say that were refused and alone see them, with an unknown speed: at
+        the instant, which is returned, up to which all of these have sent."""
+        settings, model = self.settings, self.model
+        entry = self._history[min(self._history.latest(place) for place in assessment.by)]
         observer, stddev, t = entry.running.observer, entry.running.tuned.stddev, entry.index * self._observer.dt
         out, names = observer.outputs(entry.output), [model.independent[k] for k in assessment.again]
-        q, qd = restart_pose(self._monitor, assessment, entry.o, stddev, (out['q'], out['qd']), t, settings.lost_after)
+        q, qd = restart_pose(self._monitor, assessment, self._history.newest(entry.index), stddev,
+                             (out['q'], out['qd']), t, settings.lost_after)
         start = start_stddev(observer.names, settings, names)
         state = restarted_state(observer.filter, entry.state, q, qd, names, start, t, observer.tangents,
                                 self._monitor.in_row < 2)
@@ -383,3 +391,4 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         self._last_q, self._last_qd = q, qd
         self._monitor.bounds.know(t, q, qd)
         self._monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
+        return entry.index

@@ -158,9 +158,11 @@ def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Col
                      for name in names])
 
 
-def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings,
-                  unknown: Collection[str] = ()) -> np.ndarray:
-    """Flat state at coordinates and velocities (n,) with the uncertainty of a start."""
+def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings, shown: np.ndarray
+                  ) -> np.ndarray:
+    """Flat state at coordinates and velocities (n,) with the uncertainty of a start; ``shown`` (g,): whose speed
+    sensors show."""
+    unknown = [name for name, is_so in zip(filter_.problem.model.independent, shown.tolist()) if is_so]
     return filter_.start(q, qd, start_stddev(filter_.names, settings, unknown))
 
 

@@ -12,10 +12,11 @@ from source_tree import ROOT
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, clock, go, hand_clock, make, making  # noqa: F401
-from nodes_support import Peer, joint_state, ros
+from nodes_support import Peer, asked, joint_state, ros
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
 from mbse_ros.bags.channel_samples import SensorFields, topic_readers
@@ -26,6 +27,7 @@ from mbse_ros.nodes.base.middleware import _Executor
 from mbse_ros.nodes.graphs.machine_graph import sensor_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode
 from mbse_ros.nodes.messages.wire import message_class, packed, to_ns, unpacked
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.plant_node import PlantNode, ValveCommands
@@ -42,6 +44,7 @@ CHANNELS = ('position/boom', 'position/arm', 'velocity/arm', 'velocity/swing_joi
             'gyro/boom_imu.z', 'accelerometer/boom_imu.y', 'gyro/upper', 'pressure/boom_rod', 'pressure/pump')
 
 PERIOD = 10_000_000     # ns
+TIPS_FIRST = 'sensors/imu/tip_1', 'sensors/imu/tip_2', 'sensors/joint_states'
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -301,6 +304,49 @@ def test_what_waits_for_a_mechanism_corrects_nothing(make):     # noqa: F811
         peer.until(lambda: len(states) >= 100, why=lambda: (len(states), node.warned))
         node.do_rest()
         assert [(state.sequence, state.revision) for state in states] == [(k, 0) for k in range(1, 101)]
+    finally:
+        executor.shutdown()
+        peer.close()
+
+
+def test_a_reset_in_motion_is_the_same_with_accelerometers_first_and_with_encoders_first(make, clock):  # noqa: F811
+    sensors = {'mechanism': 'five_bar', 'sensors': 'tip_1 tip_2 encoder_1 encoder_2'}
+    plant = make(LinkagePlantNode, **sensors)
+    node = make(LinkageNode, backend='vm', sensor_reliability='reliable', **sensors)
+    go(plant, clock, 1.0)
+    peer, executor = Peer(), _Executor()
+    executor.add_node(node)
+    peer.near, peer.also = (node,), lambda: executor.spin_once(timeout_sec=0.001)
+    states, topics = node.sinks['linkage_state'].messages, list(TIPS_FIRST)
+
+    def means():
+        return [list({m.sequence: m for m in states}.values())[k].mean for k in range(30)]
+
+    def sent(k):
+        return [(topic, plant.sinks[topic].messages[k]) for topic in topics]
+    try:
+        client = peer.node.create_client(Trigger, 'linkage_node/reset')
+        for k in range(148, 180):
+            if k == 150:
+                peer.until(client.service_is_ready)
+                answer = asked(client, Trigger.Request())
+                peer.until(answer.done)
+                states.clear()
+            for topic, message in sent(k):
+                count = len(states)
+                peer.publish(type(message), topic, message)
+                peer.until(lambda count=count: len(states) > count, why=lambda: (k, node.warned))
+        found = means()
+        node.stage.reset()
+        states.clear()
+        topics.reverse()
+        for k in range(150, 180):
+            for topic, message in sent(k):
+                node.on_message(topic, serialize_message(message))
+        np.testing.assert_allclose(found, means(), rtol=0, atol=1e-9)
+        truth = {to_ns(m.header.stamp): m.position for m in plant.sinks['truth/joint_states'].messages}
+        angles = np.array(truth[to_ns(states[-1].header.stamp)])[plant.machine.z]
+        assert answer.result().success and np.abs(found[-1][:2] - angles).max() < 0.2
     finally:
         executor.shutdown()
         peer.close()
