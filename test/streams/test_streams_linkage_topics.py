@@ -62,7 +62,7 @@ def test_a_start_in_motion_is_the_same_in_every_order_of_the_topics(name, every,
 def test_encoders_that_come_instants_after_the_accelerometers_find_the_motion(late):
     """Their samples go back to their instants, and so does a start by them."""
     one, truth, rows, topics = moving('five_bar')
-    arrivals = sorted(((k + late * (t > 1), k, t) for k in range(len(rows)) for t in range(4)))
+    arrivals = sorted((k + late * (t > 1), k, t) for k in range(len(rows)) for t in range(4))
     found = run(one, rows, [(k, topics[t]) for _, k, t in arrivals])
     error = np.array([np.abs(e.q[one.model.z] - truth[e.sequence - 1]).max() for e in found])
     ok = np.array([e.status is ObserverStatus.OK for e in found])
