@@ -238,9 +238,9 @@ def equation_section(model: Model) -> Section:
             TableRow('degrees of freedom', str(g), 'moved by drivers alone' if g == 0 and model.system.driven else ''),
             TableRow('independent coordinates', ', '.join(model.independent) or 'none',
                      f'condition {_condition(model):.3g} at the start (1 is best)' if g else '')]
-    rows += [TableRow('independent velocities', str(count - len(model.moving)),
-                      f'{", ".join(model.description.nonholonomic)}: simulated in all coordinates, without filters'
-                      )] if model.system.rate_rows else []
+    rows += [TableRow('independent velocities', str(count - len(model.moving)))] if model.system.rate_rows else []
+    rows += [TableRow(section, ', '.join(names), 'simulated in all coordinates, no filters')
+             for section, names in model.unreduced.items()]
     rows += [TableRow('inputs', ', '.join(model.inputs))] if model.inputs else []
     rows += [TableRow('redundant constraint', item.name, f'implied by {", ".join(item.depends_on)}' if item.depends_on
                       else 'always true') for item in _redundant(model)]

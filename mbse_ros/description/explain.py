@@ -18,6 +18,7 @@ from .model import (
     Driver,
     Force,
     Joint,
+    JointFriction,
     MechanismDescription,
     NonHolonomic,
     Sensor,
@@ -54,6 +55,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('start', tuple(_initial(mechanism))),
         Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
+        Section('friction of joints', tuple(_joint_friction(item) for item in mechanism.friction.values())),
         Section('drivers', tuple(_driver(mechanism, item) for item in mechanism.drivers.values())),
         Section('non-holonomic constraints', tuple(_nonholonomic(item) for item in mechanism.nonholonomic.values())),
         *machine_sections(mechanism),
@@ -162,6 +164,12 @@ def _force(mechanism: MechanismDescription, item: Force) -> TableRow:
     if item.input:
         return TableRow(item.name, f'input {item.input}, {unit}', where)
     return TableRow(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
+
+
+def _joint_friction(item: JointFriction) -> TableRow:
+    pin = f' on a pin of radius {show(item.radius, "m")}' if item.radius is not None else ''
+    return TableRow(item.name, f'coefficient {show(item.coefficient, "")}{pin}',
+                    f'joint {item.joint}, whole from {show(item.speed, "m/s")}')
 
 
 def _driver(mechanism: MechanismDescription, item: Driver) -> TableRow:

@@ -33,7 +33,7 @@ from .sections.load_coordinates import (
     read_modules,
     read_named,
 )
-from .sections.load_forces import read_forces, read_springs
+from .sections.load_forces import read_forces, read_friction, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
 from .sections.load_nonholonomic import read_nonholonomic
 from .sections.load_payload import read_base, read_payload
@@ -53,7 +53,7 @@ MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # se
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
-             'nonholonomic', 'sources', 'scale', *MACHINE)
+             'nonholonomic', 'friction', 'sources', 'scale', *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
@@ -217,7 +217,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
         payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
         scale=parts.get('scale'), nonholonomic=read('nonholonomic', read_nonholonomic, default={}),
-        remarks=robot.remarks if robot is not None else {})
+        friction=read('friction', read_friction, default={}),        remarks=robot.remarks if robot is not None else {})
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

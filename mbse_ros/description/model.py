@@ -161,6 +161,19 @@ class NonHolonomic:
 
 
 @dataclass(frozen=True)
+class JointFriction:
+    """Coulomb friction in a ``joint`` (revolute, prismatic or slot): ``coefficient`` times the normal force that the
+    joint's constraints exert, against the sliding; of a revolute joint at the ``radius`` of its pin, m. ``speed``, m/s,
+    from which it is whole: it has the factor ``tanh(v / speed)``."""
+
+    name: str
+    joint: str
+    coefficient: Scalar
+    speed: Scalar
+    radius: Scalar | None = None
+
+
+@dataclass(frozen=True)
 class Sensor:
     """A sensor; ``stddev`` of one sample in SI (0 where the file gives none).
 
@@ -259,6 +272,7 @@ class MechanismDescription:
     calibration: Calibration | None = None
     scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
     nonholonomic: dict[str, NonHolonomic] = field(default_factory=dict)
+    friction: dict[str, JointFriction] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
 
     @property
@@ -278,5 +292,7 @@ def fingerprint(description: MechanismDescription) -> str:
     Where its file is, its comments and its layout do not count; each value with its unit and source does, and what
     replaced the file's valves. A key that came later does not count where a file leaves it out.
     """
-    text = content(description).replace(', nonholonomic={})', ')').replace(', calibration=None)', ')')
+    text = content(description)
+    for later in ('friction={}', 'nonholonomic={}', 'calibration=None'):
+        text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

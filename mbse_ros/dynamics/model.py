@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import casadi as ca
@@ -152,9 +152,9 @@ class Model:
     def partition(self, independent: Sequence[int] | None = None) -> Partitioned:
         """State equations in the independent coordinates at these places of q (default: the model's own).
 
-        Raises DescriptionError for non-holonomic constraints.
+        Raises DescriptionError as ``check_reducible``.
         """
-        self.check_holonomic()
+        self.check_reducible()
         chosen = tuple(self.default if independent is None else independent)
         if chosen not in self._partitions:
             if self._origin is None:
@@ -164,14 +164,22 @@ class Model:
             self._partitions[chosen] = made
         return self._partitions[chosen]
 
-    def check_holonomic(self) -> None:
-        """Raise DescriptionError where the velocities of independent coordinates are not independent."""
-        if self.system.rate_rows:
+    @property
+    def unreduced(self) -> dict[str, tuple[str, ...]]:
+        """What has a motion in all coordinates alone, by section: non-holonomic constraints, whose velocities are fewer
+        than independent coordinates, and friction of joints, which depends on constraint forces; mostly nothing."""
+        sections = {name: tuple(getattr(self.description, name)) for name in ('nonholonomic', 'friction')}
+        return {section: names for section, names in sections.items() if names}
+
+    def check_reducible(self) -> None:
+        """Raise DescriptionError where independent coordinates and their velocities are not the whole state, or the
+        forces along them depend on constraint forces (``unreduced``)."""
+        for section, names in self.unreduced.items():
             raise DescriptionError(
-                self.description.file, 'nonholonomic', list(self.description.nonholonomic),
-                'constraints on positions alone: filters, graphs, inverse dynamics, C code, many runs and formulations '
-                'in independent coordinates take these with their velocities as the state; `simulate` works with those '
-                'in all coordinates')
+                self.description.file, section, list(names),
+                'no such section for filters, graphs, inverse dynamics, C code, many runs, and formulations in '
+                'independent coordinates, which take these with their velocities as the state; `simulate` works with '
+                'formulations in all coordinates')
 
     def residual(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """``Phi`` and its derivative by q (m, n), all rows but those of velocities."""
@@ -180,9 +188,10 @@ class Model:
 
     def terms(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Terms:
         """Mass matrix, forces and constraints of all coordinates, redundant rows included."""
-        M, Q, J, c, phi, rate, _ = self._terms(q, qd, self._inputs(u), [t], self.parameters)
+        M, Q, J, c, Phi, rate, _ = self._terms(q, qd, self._inputs(u), [t], self.parameters)
         n, m = len(self.names), len(self.rows)
-        return Terms(M.reshape(n, n), Q, J.reshape(m, n), c, phi, rate, self.names, self.rows)
+        work = partial(self._phi, np.array(q), np.array(qd)) if self.description.friction else None
+        return Terms(M.reshape(n, n), Q, J.reshape(m, n), c, Phi, rate, self.names, self.rows, work)
 
     def energy(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Energy:
         """Energies and power at a state."""
@@ -275,6 +284,16 @@ class Model:
         J = ca.jacobian(system.Phi, system.q)
         inputs = [system.q, system.t, system.values.symbol]
         return Kernel(ca.Function('mbse_constraints', inputs, [system.Phi, J]), 'vm')
+
+    def _phi(self, q: np.ndarray, qd: np.ndarray, lam: np.ndarray) -> np.ndarray:
+        """Friction of joints (n,) by the multipliers (m,)."""
+        found: np.ndarray = self._friction(q, qd, lam, self.parameters)[0]
+        return found
+
+    @cached_property
+    def _friction(self) -> Kernel:
+        s = self.system
+        return Kernel(ca.Function('mbse_friction', [s.q, s.qd, s.multipliers, s.values.symbol], [s.phi]), 'vm')
 
     @cached_property
     def _rest(self) -> Kernel:

@@ -89,8 +89,9 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     read once a step by the explicit schemes, not by cvodes. ``formulation``: 'matrix_r' or 'semi_recursive', in
     independent coordinates, with any scheme (ali3p has its own); another one of ``by_name.FORMULATIONS``, with its
     options, in all coordinates, see ``integrators.all_coordinates``; so is matrix_r of a mechanism with non-holonomic
-    constraints, its independent velocities chosen at each instant. ``independent``: names of coordinates to keep;
-    'auto': chosen and re-chosen on the way; None: as the description says. ``start``: default the model's.
+    constraints or friction of joints, its independent velocities chosen at each instant. ``independent``: names of
+    coordinates to keep; 'auto': chosen and re-chosen on the way; None: as the description says. ``start``: default the
+    model's.
     ``stop=False``: a failure on the way ends the motion there and is kept in ``Motion.failure``.
     Raises SettingError, DescriptionError for a start at a singular position, SingularConfigurationError and
     PositionProblemError with the time in their texts, DivergenceError with the step.
@@ -114,12 +115,13 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
 
 
 def is_reduced(model: Model, formulation: str) -> bool:
-    """Whether a formulation has independent coordinates; that of velocities alone, matrix-R of a model with
-    non-holonomic constraints, has not. Raises SettingError for semi_recursive with these."""
-    if formulation == 'semi_recursive' and model.system.rate_rows:
-        raise SettingError('formulation', formulation, f'{", ".join(FORMULATIONS)}: {", ".join(model.system.rate_rows)}'
-                           ' of the velocities is none of the positions, and this one has independent positions')
-    return formulation in REDUCED and not model.system.rate_rows
+    """Whether a formulation has independent coordinates; matrix-R of a model that is ``unreduced`` has independent
+    velocities alone. Raises SettingError for semi_recursive of such a model."""
+    names = [f'{section}.{name}' for section, found in model.unreduced.items() for name in found]
+    if formulation == 'semi_recursive' and names:
+        raise SettingError('formulation', formulation, f'{", ".join(FORMULATIONS)}: {", ".join(names)} cannot be in '
+                           'equations of independent positions')
+    return formulation in REDUCED and not names
 
 
 def default_scheme(model: Model, formulation: str) -> str:

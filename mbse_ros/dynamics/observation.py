@@ -19,7 +19,7 @@ def observe(model: Model, t: np.ndarray, q: np.ndarray, qd: np.ndarray, lam: np.
             u: np.ndarray) -> dict[str, np.ndarray]:
     """Each of ``OBSERVED`` (k,) at the states of a motion (k, ...).
 
-    Energies, J; ``power``, W, of dampers, loads, inputs and drivers: what changes the sum of the energies;
+    Energies, J; ``power``, W, of dampers, loads, inputs, drivers and friction: what changes the sum of the energies;
     ``violation`` max |Phi|, ``violation_rate`` max |Phi_q qd + Phi_t|.
     """
     q_, qd_, lam_, u_, t_, p_ = arguments = _arguments(model)
@@ -53,6 +53,7 @@ def _observed(model: Model, q: ca.SX, qd: ca.SX, lam: ca.SX, *_: ca.SX) -> ca.SX
     system = model.system
     J, b, _ = constraint_rates(system)
     driven = -ca.dot(lam, b) if lam.numel() else ca.SX(0)
-    power_ = ca.dot(qd, system.other_forces) + driven
+    phi = ca.substitute(system.phi, system.multipliers, lam)
+    power_ = ca.dot(qd, system.other_forces + phi) + driven
     violation, rate = (ca.norm_inf(x) if x.numel() else ca.SX(0) for x in (system.Phi, J @ qd - b))
     return ca.vertcat(system.kinetic, system.potential, power_, violation, rate)

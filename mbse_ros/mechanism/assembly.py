@@ -18,6 +18,7 @@ from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
+from .friction import joint_friction
 from .inertia import (
     Mass,
     body_terms,
@@ -44,6 +45,7 @@ class MechanismSystem(System):
     ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of
     each body; ``potential`` is the energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of
     kinetic and potential energy;
+    ``phi`` (n,) is the friction of joints by the ``multipliers`` (m + k,) of the rows;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
     and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
@@ -56,6 +58,8 @@ class MechanismSystem(System):
     inputs: tuple[str, ...]
     owners: tuple[str, ...]
     row_bodies: tuple[tuple[str, ...], ...]
+    multipliers: ca.SX
+    phi: ca.SX
     frames: dict[str, BodyFrame]
     potential: ca.SX
     other_forces: ca.SX
@@ -125,6 +129,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
+    multipliers = ca.SX.sym('multipliers', len(rows) + len(kinematics.rates))
+    phi = ca.densify(joint_friction(kinematics, multipliers))
     return MechanismSystem(
         q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd),
         M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
@@ -136,7 +142,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         row_bodies=tuple(row.bodies for row in (*rows, *kinematics.rates)),
         rates=ca.densify(ca.vertcat(ca.SX(0, 1), *(row.expression for row in kinematics.rates))),
         rate_rows=tuple(row.name for row in kinematics.rates),
-        frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other),
+        multipliers=multipliers, phi=phi, frames=dict(kinematics.frames), potential=potential,
+        other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},
         gravity=gravity, applied=ca.densify(applied.conservative + applied.other),

@@ -193,7 +193,7 @@ def test_two_wheels_on_one_axle_are_one_constraint(sleigh):
 
 
 @pytest.mark.parametrize('options, named', [
-    ({'formulation': 'semi_recursive'}, 'formulation: .*semi_recursive.*blade.slip'),
+    ({'formulation': 'semi_recursive'}, 'formulation: .*semi_recursive.*nonholonomic.blade'),
     ({'scheme': 'exponential'}, 'scheme: .*rk4'), ({'scheme': 'ali3p'}, 'scheme: .*rk4'),
     ({'independent': ['heading']}, 'independent: .*all coordinates')])
 def test_what_needs_independent_positions_is_refused(sleigh, options, named):

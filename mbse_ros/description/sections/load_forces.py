@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from ..basics import ZERO
+from ..basics import ZERO, Scalar
 from ..language.entry import Entry
-from ..language.quantity import ValueKind, not_negative
+from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References, unit_of
-from ..model import FORCES, Force, Spring
+from ..model import FORCES, Force, JointFriction, Spring
 from .load_coordinates import relative_angle
 
+SLIDING = 'revolute', 'prismatic', 'slot'
+SPEED = Scalar(0.01)        # m/s
 # Units of stiffness, free length or angle, and damping.
 _UNITS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 
@@ -75,6 +77,25 @@ def _force(name: str, entry: Entry, references: References) -> Force:
     unit = FORCES[unit_of(coordinate, references.joints)]
     value = (numbers.scalar(parts['value'], ValueKind(unit)),) if what == 'value' else ()
     return Force(name, coordinate=coordinate.name, value=value, input=name_of_input)
+
+
+def read_friction(entry: Entry, references: References) -> dict[str, JointFriction]:
+    """Coulomb friction of joints, one for a joint at most."""
+    found: dict[str, JointFriction] = {}
+    for name, item in entry.named('friction').items():
+        parts = item.mapping(['joint', 'coefficient'], ['radius', 'speed'])
+        joint = references.joints[parts['joint'].choice(references.joints, 'a joint')]
+        if joint.type not in SLIDING:
+            raise parts['joint'].error(f'a joint that is {", ".join(SLIDING)}; this one is {joint.type}')
+        if any(other.joint == joint.name for other in found.values()):
+            raise parts['joint'].error('a joint without another friction')
+        if ('radius' in parts) != (joint.type == 'revolute'):
+            raise item.error('`radius`, m, of the pin of a revolute joint, and of no other', key='radius')
+        radius = references.numbers.scalar(parts['radius'], positive('m', 10.0)) if 'radius' in parts else None
+        found[name] = JointFriction(
+            name, joint.name, references.numbers.scalar(parts['coefficient'], not_negative('1', 10.0)),
+            references.numbers.optional(parts, 'speed', positive('m/s', 1.0), SPEED), radius)
+    return found
 
 
 def _direction_keys(target: str, what: str, references: References) -> set[str]:

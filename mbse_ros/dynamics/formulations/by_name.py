@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import partial, wraps
 
-from ...errors import check_choice
+import numpy as np
+
+from ...errors import SingularEquationsError, check_choice
 from .kkt import kkt, penalty
 from .matrix_r import matrix_r
 from .projectors import enforce
@@ -14,6 +17,9 @@ from .terms_arrays import Accelerations, Terms
 from .udwadia_kalaba import Clearance, batch, recursive
 
 Groups = Sequence[Sequence[int]] | None
+Solve = Callable[..., Accelerations]
+REPEATED = 100      # solutions after which friction has not settled
+SETTLED = 1e-11     # of the largest force: change that counts as none
 
 
 def _recursive(terms: Terms, groups: Groups = None, clearance: Clearance | float = None) -> Accelerations:
@@ -32,7 +38,30 @@ def _all(terms: Terms, groups: Groups) -> Sequence[Sequence[int]]:
     return [[i] for i in range(terms.m)] if groups is None else groups
 
 
-FORMULATIONS: dict[str, Callable[..., Accelerations]] = {
+def with_work(solve: Solve) -> Solve:
+    """A formulation with the work of the constraint forces: ``f + phi`` instead of f (Orsino, modular modelling,
+    Eq. 3.4), repeated from the forces of ideal constraints until phi, which depends on them, does not change.
+
+    Raises SingularEquationsError where it does not settle: the friction jams.
+    """
+    @wraps(solve)
+    def solved(terms: Terms, *args: object, **options: object) -> Accelerations:
+        if terms.phi is None:
+            return solve(terms, *args, **options)
+        push, ideal = np.zeros(terms.n), replace(terms, phi=None)
+        for _ in range(REPEATED):
+            found = solve(replace(ideal, Q=terms.Q + push), *args, **options)
+            last, push = push, terms.phi(found.multipliers)
+            if not np.isfinite(push).all():
+                break
+            if np.abs(push - last).max() <= SETTLED * max(1.0, float(np.abs(push).max())):
+                return found
+        raise SingularEquationsError('friction jams, its coefficient is too large for the constraint forces of',
+                                     terms.rows)
+    return solved
+
+
+_IDEAL: dict[str, Solve] = {
     'matrix_r': matrix_r,
     'kkt': kkt,
     'kkt_sparse': partial(kkt, use_sparse=True),
@@ -44,6 +73,7 @@ FORMULATIONS: dict[str, Callable[..., Accelerations]] = {
     'projection_one_inverse': _projection('one_inverse'),
     'projection_orthonormal': _projection('orthonormalization'),
 }
+FORMULATIONS: dict[str, Solve] = {name: with_work(solve) for name, solve in _IDEAL.items()}
 
 
 def accelerations(name: str, terms: Terms, **options: object) -> Accelerations:

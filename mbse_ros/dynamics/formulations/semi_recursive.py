@@ -84,7 +84,7 @@ def semi_recursive_partition(model: Model, independent: Sequence[int] | None = N
     ``independent``: places in q; default: the model's own.
     """
     chosen = model.z if independent is None else list(independent)
-    model.check_holonomic()
+    model.check_reducible()
     return Partitioned(semi_recursive(model.system), chosen, list(model.active), model.parameters, model.backend)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,9 @@ class Terms:
 
     ``M`` (n, n) symmetric, positive semi-definite; ``Q`` (n,); ``J`` (m, n); ``c`` (m,); ``Phi`` (m,) and ``Phidot``
     (m,) = J qd + Phi_t are the violation of the constraints and its rate, zero where left out. ``coordinates`` (n,)
-    and ``rows`` (m,) are names for messages. ValueError for shapes that do not fit and for values that are not finite.
+    and ``rows`` (m,) are names for messages. ``phi``: forces (n,) by which constraint forces do work, of their
+    multipliers (m,): then ``M qdd + J' lam = Q + phi(lam)`` (Orsino, modular modelling, Eq. 3.3), as ``by_name`` solves
+    it. ValueError for shapes that do not fit and for values that are not finite.
     """
 
     M: np.ndarray
@@ -33,6 +35,7 @@ class Terms:
     Phidot: np.ndarray = None   # type: ignore[assignment]
     coordinates: Sequence[str] = field(default=(), repr=False)
     rows: Sequence[str] = field(default=(), repr=False)
+    phi: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         n, m = np.size(self.Q), np.size(self.c)
@@ -60,9 +63,14 @@ class Terms:
 
     def take(self, rows: Sequence[int]) -> Terms:
         """The same system with only these constraint rows, in this order."""
-        rows = list(rows)
+        rows, phi, m = list(rows), self.phi, self.m
+
+        def of_all(lam: np.ndarray) -> np.ndarray:
+            full = np.zeros(m)
+            full[rows] = lam
+            return phi(full) if phi is not None else np.zeros(0)
         return replace(self, J=self.J[rows], c=self.c[rows], Phi=self.Phi[rows], Phidot=self.Phidot[rows],
-                       rows=[self.rows[i] for i in rows])
+                       rows=[self.rows[i] for i in rows], phi=None if phi is None else of_all)
 
     def stabilized(self, zeta: float = 1.0, omega: float = 10.0) -> Terms:
         """Constraints that pull violations back: ``c - 2 zeta omega Phidot - omega^2 Phi`` (Naya et al., review,
