@@ -97,7 +97,7 @@ CASES = [
     ('friction/pin', {'joint': 'B', 'coefficient': 0.2}, 'friction.pin.radius', 'of a revolute joint'),
     ('friction/pin', {'joint': 'B', 'coefficient': -0.2, 'radius': 1}, 'friction.pin.coefficient', 'from 0'),
     ('friction/pin', {'joint': 'B', 'coefficient': '.nan', 'radius': 1}, 'friction.pin.coefficient', 'a number'),
-    ('friction/pin', {'joint': 'B', 'coefficient': 1, 'radius': 1, 'speed': 0}, 'friction.pin.speed', 'from 1e-09'),
+    ('friction/pin', {'joint': 'B', 'coefficient': 1, 'radius': 1, 'speed': 0}, 'friction.pin.speed', '1 m/s'),
     ('friction/pin', {'joint': 'rod', 'coefficient': 0.2}, 'friction.pin.joint', 'this one is distance'),
     ('friction/pin', {'joint': 'C', 'coefficient': 0.2}, 'friction.pin.joint', 'a joint'),
     ('friction', {name: {'joint': 'B', 'coefficient': 0.2, 'radius': 1} for name in ('one', 'two')},

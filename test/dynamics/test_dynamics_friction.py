@@ -90,7 +90,7 @@ def test_constraint_forces_work_as_phi_says():
     np.testing.assert_allclose(S.T @ gamma, S.T @ phi, atol=1e-9 * np.abs(gamma).max())
     np.testing.assert_allclose(terms.J @ found.qdd, terms.c, atol=1e-9)
     np.testing.assert_allclose(gamma, phi - terms.J.T @ found.multipliers, atol=1e-9 * np.abs(gamma).max())
-    assert model.start.qd @ gamma == pytest.approx(model.start.qd @ phi) and model.start.qd @ phi < -1.0
+    assert model.start.qd @ gamma == pytest.approx(model.start.qd @ phi) and model.start.qd @ phi < -0.3
 
 
 def test_penalty_and_clearance_have_the_friction_too():
