@@ -80,8 +80,8 @@ def test_pendulum_on_a_pin_with_friction(text, formulation):
 
 
 def test_constraint_forces_work_as_phi_says():
-    """``S' gamma = S' phi`` (Orsino, modular modelling, Eq. 3.3) with gamma = M qdd - f, and ``A qdd = b``; the power of
-    gamma is that of phi, which takes energy away."""
+    """``S' gamma = S' phi`` (Orsino, modular modelling, Eq. 3.3) with gamma = M qdd - f, and ``A qdd = b``; the power
+    of gamma is that of phi, which takes energy away."""
     model = model_of(PENDULUM)
     terms = model.terms(model.start.q, model.start.qd)
     found = accelerations('udwadia_kalaba_recursive', terms)
