@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from numbers import Real
+from os import PathLike
 from reprlib import Repr
 from typing import Any
 
@@ -51,16 +54,26 @@ class DescriptionError(MbseError):
 
 
 class SettingError(MbseError):
-    """A tuning parameter has a value out of its type or range."""
+    """A tuning parameter, or an argument, has a value out of its type or range.
+
+    Attributes: ``name`` of the parameter or argument, as Python and the nodes have it, with what of it is meant
+    (``vary theta``), ``value``, ``expected``.
+    """
 
     def __init__(self, name: str, value: object, expected: str) -> None:
         self.name, self.value, self.expected = name, value, expected
-        super().__init__(f'{name}: got {value!r}, expected {expected}')
+        found = str(value) if isinstance(value, PathLike) else value
+        super().__init__(f'{name}: got {found!r}, expected {expected}')
+
+    def renamed(self, names: Mapping[str, str]) -> SettingError:
+        """The same with its arguments by other names, such as the options of a command."""
+        name = re.sub(r'(^|(?<=, ))\w+(?![\w.])', lambda found: names.get(found[0], found[0]), self.name)
+        return SettingError(name, self.value, self.expected)
 
 
 def check_choice(name: str, value: object, known: Collection[str], needs: Mapping[str, str] | None = None) -> None:
     """Raise SettingError unless the value is one of the known words; ``needs``: of other words, what they are for."""
-    if value not in known:
+    if not isinstance(value, Hashable) or value not in known:
         other = f'{needs[value]}; else ' if needs and isinstance(value, str) and value in needs else ''
         raise SettingError(name, value, f'{other}one of ' + (', '.join(known) or 'none') + did_you_mean(value, known))
 
@@ -78,17 +91,28 @@ def refuse_options(needs: str, options: Mapping[str, object]) -> None:
             raise SettingError(option, value, f'no such option here: it is for {needs}')
 
 
+def check_names(**values: object) -> None:
+    """Raise SettingError for the first value that is one text, where a list of names is expected."""
+    for name, value in values.items():
+        if isinstance(value, str):
+            raise SettingError(name, value, f'a list of names, such as [{value!r}]')
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_positive(**values: float) -> None:
     """Raise SettingError for the first value, by its name, that is not a positive finite number."""
     for name, value in values.items():
-        if not 0 < value < float('inf'):
+        if not (_is_number(value) and 0 < value < float('inf')):
             raise SettingError(name, value, 'a positive number')
 
 
 def check_count(**values: float) -> None:
     """Raise SettingError for the first value, by its name, that is not a whole number from 1 on."""
     for name, value in values.items():
-        if not (value >= 1 and value % 1 == 0):
+        if not (_is_number(value) and value >= 1 and value % 1 == 0):
             raise SettingError(name, value, 'a whole number from 1 on')
 
 

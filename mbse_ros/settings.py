@@ -33,6 +33,11 @@ def same_as(kind: type[Settings], name: str, more: str = '', text: str = '', def
                  metadata={**item.metadata, 'text': said[0].upper() + said[1:]})
 
 
+def names_in(text: str) -> list[str]:
+    """Names in a text, separated by commas or blanks."""
+    return text.replace(',', ' ').split()
+
+
 class Settings:
     """Base of settings dataclasses: the values are checked when one is made.
 

@@ -58,7 +58,7 @@ def cluster(address: str) -> Callable[[], Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise MissingModuleError('distributed', '--cluster', "`pip install 'mbse_ros[cluster]'`", str(error)) from None
+        raise MissingModuleError('distributed', 'cluster', "`pip install 'mbse_ros[cluster]'`", str(error)) from None
 
     def connect() -> Executor:
         try:

@@ -61,7 +61,7 @@ def run_bags(json_file: Path | None, machine: str, seconds: float, storage: str)
     """
     check_file(json_file)
     if not 1.0 <= seconds <= LONGEST_H * 3600:
-        raise SettingError('--seconds', seconds, f'from 1 s to {LONGEST_H:g} h')
+        raise SettingError('seconds', seconds, f'from 1 s to {LONGEST_H:g} h')
     with TemporaryDirectory(prefix='mbse_bags_') as folder:
         place = Path(folder) / 'bag'
         write_long_bag(machine, place, seconds, storage)

@@ -58,7 +58,7 @@ def bags(json_: Json = None,
     """
     from .bags import SHORT_S, run_bags
     if seconds is not None and hours is not None:
-        raise SettingError('--hours', hours, 'no such option beside --seconds')
+        raise SettingError('hours', hours, 'no such option beside --seconds')
     run_bags(json_, machine, 3600.0 * hours if hours is not None else seconds if seconds is not None else SHORT_S,
              storage)
 
@@ -131,8 +131,8 @@ def graphs(json_: Json = None,
     length and size; logs smoothed against the best filter.
     """
     from .graphs import run_graphs
-    run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,
-               whole_numbers('--logs', logs), backend)
+    run_graphs(json_, duration, whole_numbers('windows', windows), whole_numbers('loops', loops), adams, seeds,
+               whole_numbers('logs', logs), backend)
 
 
 def papers(json_: Json = None,

@@ -41,9 +41,9 @@ def run_graphs(json_file: Path | None, duration: float, windows: list[int], loop
     """Simulate, print, write; raises SettingError."""
     check_file(json_file)
     if not windows or min(windows) < 2:
-        raise SettingError('--windows', windows, 'window lengths of 2 instants or more')
+        raise SettingError('windows', windows, 'window lengths of 2 instants or more')
     if adams is not None and not adams.is_file():
-        raise SettingError('--adams', str(adams), f'a file, such as {ADAMS}')
+        raise SettingError('adams', str(adams), f'a file, such as {ADAMS}')
     console, model = wide_console(), load_model(FOUR_BAR, backend=backend)
     result = {'machine': machine_name(), 'duration_s': duration, 'dt_s': DT,
               'forward': table_1(model, duration, windows), 'order': orders(model),

@@ -56,7 +56,7 @@ def run_kernels(json_file: Path | None, rounds: int, chosen: Sequence[str] = ())
     check_file(json_file)
     for name in chosen:
         if name not in CASES:
-            raise SettingError('--case', name, 'one of ' + ', '.join(CASES))
+            raise SettingError('case', name, 'one of ' + ', '.join(CASES))
     names = [name for name in CASES if name in chosen or not chosen]
     machines = {name: load_machine(CASES[name][0]) for name in names}
     models = {name: model_of(name, machines[name]) for name in names}

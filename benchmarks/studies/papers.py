@@ -59,10 +59,10 @@ def run_papers(json_file: Path | None, papers: Sequence[str], part: str) -> None
     check_file(json_file)
     known = tuple(yaml.safe_load(CHECKS.read_text()))
     for name in papers:
-        check_choice('--paper', name, known)
+        check_choice('paper', name, known)
     rows = [row for name in papers or known for row in rows_of(name) if part.lower() in row.part.lower()]
     if not rows:
-        raise SettingError('--part', part, 'text in the first cell of a row of a page')
+        raise SettingError('part', part, 'text in the first cell of a row of a page')
     console, begin = wide_console(), time.perf_counter()
     outcomes = run_tests(sorted({check for row in rows for check in row.checks if not check.startswith(MEASURE)}))
     names = sorted({check for row in rows for check in row.checks if check.startswith(MEASURE)})

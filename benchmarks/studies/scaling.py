@@ -132,7 +132,7 @@ def _bound(function: ca.Function, arguments: list[np.ndarray]) -> Evaluate:
 def run_scaling(json_file: Path | None, output: Path | None, largest: int, rounds: int) -> None:
     """Measure, print and write."""
     if not 1 <= largest <= LARGEST:
-        raise SettingError('--largest', largest, f'a number of loops from 1 to {LARGEST}')
+        raise SettingError('largest', largest, f'a number of loops from 1 to {LARGEST}')
     check_file(json_file)
     check_folder(output)
     console = wide_console()

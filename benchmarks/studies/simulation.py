@@ -49,9 +49,9 @@ def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float,
     check_file(json_file)
     for name in mechanisms:
         if name not in MECHANISMS:
-            raise SettingError('--mechanism', name, 'one of ' + ', '.join(MECHANISMS))
+            raise SettingError('mechanism', name, 'one of ' + ', '.join(MECHANISMS))
     if not 1e-5 <= dt <= 1e-2:
-        raise SettingError('--dt', dt, 'a step from 1e-5 to 1e-2 s')
+        raise SettingError('dt', dt, 'a step from 1e-5 to 1e-2 s')
     console, chosen = wide_console(), mechanisms or tuple(MECHANISMS)
     rows, peers = [], []
     for name in track(chosen, 'simulating', transient=True, disable=not console.is_terminal):

@@ -6,6 +6,7 @@ out of a CSV table, on an even grid of time.
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,15 +34,18 @@ from ..resources import regular, said_of
 from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader, sample_reader
 from ..sources.topic_samples import UnusableSample
+from .checked import checked
 from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
 
+NAMESPACE = r'/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?'
 Writable = Samples | Columns | MachineSimulation | MotionSimulation
 LONGEST = 2_000_000     # instants
 
 
+@checked
 def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | None = None,
              namespace: str | None = None, sources: str | Path | None = None) -> Samples:
     """Samples of a machine's channels and commands, or of a mechanism's ``sensors`` (default all) and inputs.
@@ -57,10 +61,12 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     """
     item = loaded(machine)
     if isinstance(item, Machine):
+        refuse_options('a mechanism', {'sensors': sensors})
         return read_machine(Path(path), item, namespace, loaded_sources(sources))
     return read_mechanism(Path(path), item, sensors, namespace, loaded_sources(sources))
 
 
+@checked
 def write_bag(path: str | Path, samples: Writable, machine: Loadable | None = None, *, storage: str = 'mcap',
               namespace: str = '') -> Path:
     """Write samples as a rosbag2 that the command line and the nodes read; gives its path.
@@ -72,6 +78,10 @@ def write_bag(path: str | Path, samples: Writable, machine: Loadable | None = No
     >>> write_bag('lift', simulate('patu655_lift', payload=200.0, duration=8.0)).name
     'lift'
     """
+    if not re.fullmatch(NAMESPACE, namespace):
+        raise SettingError('namespace', namespace, 'a name of ROS, letters, digits and _, with / between parts')
+    if isinstance(samples, (MachineSimulation, MotionSimulation)):
+        refuse_options('Samples and mappings: a simulation has its own', {'machine': machine})
     if isinstance(samples, MachineSimulation):
         return write_frames(path, samples, storage, namespace)
     if isinstance(samples, MotionSimulation):
@@ -86,6 +96,7 @@ def write_bag(path: str | Path, samples: Writable, machine: Loadable | None = No
     return write_mechanism(path, found, item, storage, namespace)
 
 
+@checked
 def import_log(log: str | Path, output: str | Path, map_: str | Path | None = None, machine: str | Path | None = None,
                *, valve: str | None = None, sources: str | Path | None = None, namespace: str | None = None,
                storage: str = 'mcap') -> Written:
@@ -95,9 +106,9 @@ def import_log(log: str | Path, output: str | Path, map_: str | Path | None = No
     Raises SettingError, DescriptionError, and BagError where nothing is found or written.
     """
     if (map_ is None) == (machine is None):
-        raise SettingError('--map', map_ and str(map_), '--map for a table, or --machine (and --sources) for a bag')
+        raise SettingError('map_', map_, "the map of a table's columns, or the machine of a bag (and its sources)")
     if map_ is not None:
-        refuse_options('a bag, with --machine', {'sources': sources, 'valve': valve, 'namespace': namespace})
+        refuse_options('a bag of a machine', {'sources': sources, 'valve': valve, 'namespace': namespace})
         table = import_table(Path(log), Path(map_), Path(output), storage=storage)
         missing = (f'{channel}: {count} {"cell" if count == 1 else "cells"} of {table.rows} without a value'
                    for channel, count in table.missing.items())
@@ -140,7 +151,7 @@ def read_mechanism(path: Path, model: Model, sensors: Sequence[str] | None, name
     table = read_sensors(path, model, wanted, None, namespace, sources, sensors is not None)
     channels = table.channels
     if missing := [name for name in wanted if name not in channels]:
-        warnings.warn(f'{path}: no samples of {", ".join(missing)}', stacklevel=3)
+        warnings.warn(f'{path}: no samples of {", ".join(missing)}', stacklevel=4)
     inputs = np.vstack([table.inputs[:1], table.inputs[:-1]])       # over the step before each time
     names = (*channels, *(f'input/{name}' for name in model.inputs))
     return Samples(table.t, names, np.hstack([table.values, inputs]), channel_units(model, names))

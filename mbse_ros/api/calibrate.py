@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SettingError
+from .checked import checked
 from .load import loaded_sources, recorded_name
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 
+@checked
 def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | None = None, *,
               payloads: Mapping[str, float | str] | Sequence[str] = (), free: Sequence[str] = (),
               output: str | Path | None = None, force: bool = False, cross_validate: bool = False, jobs: int = 1,
@@ -48,8 +50,6 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if cross_validate and len(some) < 2:
         raise SettingError('cross_validate', len(some), 'two bags or more')
-    if isinstance(payloads, (str, int, float)):
-        raise SettingError('payloads', payloads, 'the loads of the bags by their names, {bag: kg}, or words bag=kg')
     loads = payloads if not isinstance(payloads, Mapping) else {
         name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in payloads.items()}
     maps = loaded_sources(sources) if isinstance(sources, (str, Path)) else sources
@@ -61,10 +61,11 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     if cross_validate:
         found = replace(found, crossed=found.cross_validation())
     if output is not None and not found.write(Path(output), force):
-        warnings.warn(f'{output} is not written: {found.trouble or found.unexplained}', stacklevel=2)
+        warnings.warn(f'{output} is not written: {found.trouble or found.unexplained}', stacklevel=3)
     return found
 
 
+@checked
 def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> CalibrationPlan:
     """The motions of a machine that determine most of its numbers, and what they determine; ``free`` as above. Raises
     DescriptionError, SettingError."""

@@ -28,6 +28,7 @@ from ..machine.reach import BEYOND, Reach, misfits, reach_of
 from ..report.result import Answer
 from ..sources.fields import path_text
 from ..sources.machine import for_machine, section_of
+from .checked import checked
 from .estimate import Tuning, words
 
 THIN = 0.2             # of the bore: rods are 0.4 to 0.8 of it
@@ -64,6 +65,7 @@ class CheckedFile(Answer):
         write_linkage(Picture(self.model).at(self.model.start.q), Path(path))
 
 
+@checked
 def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | None = None) -> CheckedFile:
     """Validate a machine or a mechanism and explain it: what was understood of its file and what follows from it, what
     is odd, and where settings (``tuning``, as of ``estimate``) contradict it.
@@ -304,7 +306,7 @@ def _guess(model: Model) -> Iterable[str]:
         size, name = max(far)
         yield (f'the guess of the start was moved to close the loops: {len(far)} of {len(model.names)} coordinates by '
                f'more than {FAR:g}, most {name} by {shown(size, unit_of(model.description, name))}; look at the '
-               'drawing (--draw) whether it is the branch you mean')
+               'drawing (mbse check --draw) whether it is the branch you mean')
 
 
 def _beyond(model: Model) -> Iterable[str]:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
+from .checked import checked
 from .load import Loadable, loaded, loaded_sources, model_of, recorded_name
 
 if TYPE_CHECKING:
     from ..offline.checks.check_bag import Checked
 
 
+@checked
 def check_data(bag: str | Path, machine: Loadable | None = None, *, mechanism: Loadable | None = None,
                sensors: Sequence[str] | None = None, valve: str | None = None, sources: str | Path | None = None,
                namespace: str | None = None) -> Checked:
@@ -30,8 +32,6 @@ def check_data(bag: str | Path, machine: Loadable | None = None, *, mechanism: L
     ()
     """
     from ..offline.checks.check_bag import check_bag, check_mechanism  # here, as it takes its time to import
-    if not isinstance(bag, (str, Path)):
-        raise SettingError('bag', type(bag).__name__, 'the path of a bag; write_bag makes one of samples')
     maps = loaded_sources(sources)
     if mechanism is not None:
         refuse_options('a machine', {'machine': machine, 'valve': valve})

@@ -17,6 +17,8 @@ from ..description.presets import preset_words
 from ..dynamics.model import Model
 from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
+from ..progress import lengthy
+from .checked import checked
 from .load import Loadable, loaded_sources, recorded
 from .samples import Columns, Samples, as_samples
 
@@ -31,6 +33,7 @@ Log = str | Path | Samples | Columns
 Tuning = Mapping[str, object] | Sequence[str]      # a text is one word
 
 
+@checked
 def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None,
              estimator: str | None = None, sensors: Sequence[str] | None = None, step: float | None = None,
              valve: str | None = None, output: str | Path | None = None, preset: str | Path | None = None,
@@ -93,6 +96,7 @@ def _of_preset(preset: str | Path | None, machine: bool) -> list[str]:
     return found
 
 
+@lengthy('estimating')
 def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,
                sources: str | Path | None = None, every: float = 0.0, output: str | Path | None = None,
                full: bool = True, assumed: tuple[str, ...] = ()) -> MachineEstimate:
@@ -119,6 +123,7 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
     return replace(found, facts=facts, times=samples.t[0] + first + t - t[0])
 
 
+@lengthy('estimating')
 def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequence[str], step: float | None,
                  namespace: str | None, backend: str, output: str | Path | None = None,
                  sources: str | Path | None = None) -> FilteredMotion:
@@ -129,15 +134,18 @@ def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequenc
         linkage_settings,
     )
     settings = linkage_settings(tuning)
-    if isinstance(log, (str, Path)):
-        found = estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
-                                     loaded_sources(sources))
-    else:
-        refuse_options('a bag', {'sources': sources})
-        samples = as_samples(log)
-        axis = samples.t[0], int(samples.stamps_ns[0])
-        found = estimate_linkage_samples(stage_rows(samples), axis, model, settings,
-                                         sensors or _owners(samples, model), step, backend)
+    try:
+        if isinstance(log, (str, Path)):
+            found = estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
+                                         loaded_sources(sources))
+        else:
+            refuse_options('a bag', {'sources': sources})
+            samples = as_samples(log)
+            axis = samples.t[0], int(samples.stamps_ns[0])
+            found = estimate_linkage_samples(stage_rows(samples), axis, model, settings,
+                                             sensors or _owners(samples, model), step, backend)
+    except SettingError as error:
+        raise error.renamed({name: f'linkage.{name}' for name in ('options', 'noises', 'stddev')}) from None
     if output is not None:
         found.write_bag(Path(output))
     return found
@@ -176,6 +184,7 @@ def words(tuning: Tuning) -> list[str]:
     return [f'{name}={value}' for name, value in tuning.items()] if isinstance(tuning, Mapping) else list(tuning)
 
 
+@checked
 def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,
            sensors: Sequence[str] | None = None, step: float | None = None, valve: str | None = None,
            tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None,

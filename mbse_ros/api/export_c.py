@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..dynamics.model import load_model
 from ..errors import SettingError, refuse_options
 from ..machine import Machine
+from .checked import checked
 from .estimate import Tuning, words
 from .load import Loadable, loaded, model_of, named
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..export.write import Export
 
 
+@checked
 def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str | None = None, *,
              coordinates: str | None = None, independent: Sequence[str] | None = None, free: Sequence[str] = (),
              estimator: bool = False, single: bool | None = None, rate: float | None = None,

@@ -18,6 +18,7 @@ from ..offline.motion_estimate import motion_series
 from ..report.data import Curve, Panel
 from ..report.files import write_json, write_table
 from ..report.result import Result, ResultSeries
+from .checked import checked
 from .load import Loadable, model_of, named
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def _sizes(values: np.ndarray) -> dict[str, float | None]:
             'rms': float(np.sqrt(np.mean(values ** 2))) if known else None}
 
 
+@checked
 def inverse_dynamics(model: Loadable, t: Sequence[float] | None = None, z: np.ndarray | None = None,
                      zd: np.ndarray | None = None, zdd: np.ndarray | None = None, *, inputs: np.ndarray | None = None,
                      motion: str | Path | None = None, duration: float | None = None, dt: float | None = None,
@@ -227,6 +229,8 @@ def inverse_dynamics(model: Loadable, t: Sequence[float] | None = None, z: np.nd
 
 
 def _check_count(duration: float, dt: float | None) -> None:
+    if dt is not None and dt > duration:
+        raise SettingError('dt', dt, f'a step within the duration, {duration:g} s')
     if dt is not None and duration / dt > LONGEST:
         raise SettingError('dt', dt, f'at most {LONGEST} instants over the duration: a longer step')
 

@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..compiled.compiler import BACKENDS
 from ..description.load import describe
 from ..dynamics.model import Model, load_model
-from ..errors import SettingError, refuse_options
+from ..errors import SettingError, check_choice, refuse_options
 from ..machine import Machine
 from ..machine.find_machine import with_valves
+from .checked import checked
 
 if TYPE_CHECKING:
     from ..sources.map import SourceMap
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 Loadable = str | Path | Model | Machine
 
 
+@checked
 def load(name: str | Path, *, coordinates: str | None = None, independent: Sequence[str] | None = None,
          free: Collection[str] = (), backend: str = 'auto', valve: str | None = None) -> Model | Machine:
     """A ``Machine`` (a file with cylinders) or the ``Model`` of a mechanism.
@@ -34,6 +37,7 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     >>> load('zx200').commands
     ('command/boom_valve', 'command/arm_valve', 'command/bucket_valve')
     """
+    check_choice('backend', backend, BACKENDS)
     description = describe(str(name))
     of_mechanism = {'coordinates': coordinates, 'independent': independent, 'free': free or None,
                     'backend': None if backend == 'auto' else backend}

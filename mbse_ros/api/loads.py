@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .. import workers
 from ..errors import BagError, MissingModuleError, SettingError, refuse_options
 from ..machine import Machine
+from ..progress import lengthy
 from ..report.result import Answer
+from .checked import checked
 from .estimate import Tuning, words
 from .load import Loadable, loaded_sources, recorded, recorded_name
 
@@ -27,6 +29,8 @@ SHOWN = 5               # failures in words
 BAGS = 'metadata.yaml', '*.mcap', '*.db3'       # one of them is in a folder of a bag
 
 
+@checked
+@lengthy('reading bags and weighing loads')
 def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None = None, *,
           known: str | float | None = None, records: str | Path | None = None, scale: str | Path | None = None,
           attachment: str | None = None, truck: Sequence[str] = (), tuning: Tuning | None = None, every: float = 0.0,
@@ -51,15 +55,13 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if known is not None:
         known = f'{known:g}' if isinstance(known, (int, float)) else known
-        if not isinstance(known, str):
-            raise SettingError('known', known, 'a mass of every load, kg or as text, or the path of a table')
         check_known(known)
     if (records is None) == (not some):
         raise SettingError('bags', [str(bag) for bag in some], 'one bag or more, or the records of a live scale')
     for bag in some:
         if is_records(Path(bag)):
             raise SettingError('bags', str(bag), 'folders of bags; this file has the records of a live scale: give it '
-                               f'as records (--records {bag})')
+                               f'as records (mbse loads --records {bag})')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck or None,
                                 'tuning': tuning or None, 'valve': valve, 'sources': sources, 'namespace': namespace,
@@ -121,6 +123,7 @@ class Fleet(Answer):
                 'failures': [{'bag': done.bag, 'error': done.error} for done in self.failed]}
 
 
+@checked
 def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: str | Path | None = None, *,
           jobs: int = 0, cluster: str | None = None, every: float = 0.0, valve: str | None = None,
           tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None) -> Fleet:

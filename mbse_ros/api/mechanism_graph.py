@@ -12,6 +12,7 @@ import numpy as np
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError, check_choice
 from ..report.result import Answer
+from .checked import checked
 
 if TYPE_CHECKING:
     from ..graph.graph import FactorGraph
@@ -44,12 +45,13 @@ class MechanismGraph(Answer):
         path.write_text(draw_graph(self.found, self.title), encoding='utf-8')
 
 
+@checked
 def mechanism_graph(mechanism: str, kind: str = 'forward', form: str = 'dependent', coordinates: str | None = None
                     ) -> MechanismGraph:
     """The graph of a kind of TITLES, with 'dependent' or 'independent' coordinates. Raises SettingError,
     DescriptionError."""
     from ..dynamics.singular import check_start  # here, as it takes its time to import
-    check_choice('--kind', kind, TITLES)
+    check_choice('kind', kind, TITLES)
     model = load_model(mechanism, coordinates, backend='vm')
     check_start(model)
     return MechanismGraph(f'{model.description.name}: {TITLES[kind]}, {form} coordinates', graph_of(model, kind, form))
@@ -72,10 +74,10 @@ def _estimate(model: Model, form: str) -> FactorGraph:
     from ..filters.parts.problem import problem
     from ..graph.estimate import EstimatedMotion, estimation_graph
     if form != 'dependent':
-        raise SettingError('--form', form, 'dependent: the graph of an estimate has all coordinates')
+        raise SettingError('form', form, 'dependent: the graph of an estimate has all coordinates')
     sensors = tuple(name for name, sensor in model.description.sensors.items() if sensor.stddev > 0)
     if not sensors:
-        raise SettingError('--kind', 'estimate', "a mechanism with sensors that have a 'stddev'")
+        raise SettingError('kind', 'estimate', "a mechanism with sensors that have a 'stddev'")
     start, none = model.start, np.zeros((INSTANTS, len(model.names)))
     guess = EstimatedMotion(STEP * np.arange(INSTANTS), none + start.q, none + start.qd, none,
                             np.zeros((INSTANTS, model.degrees_of_freedom)))

@@ -32,6 +32,7 @@ from ..machine import Machine
 from ..machine.equations import measured_equations, missing_pressures, why_unweighed
 from ..report.files import read_table
 from ..report.text import number
+from .checked import checked
 from .load import Loadable, loaded
 from .results.observability import ALL, MOVING, START, STEP, Asked, Observability, middles
 from .results.simulations import MotionSimulation
@@ -70,6 +71,7 @@ def payload_by_poses(machine: Machine, sensors: Sequence[str], sets: dict[str, P
     return {label: payload_observability(machine, sensors, poses) for label, poses in sets.items()}
 
 
+@checked
 def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajectory = 'free', kind: str | None = None,
                   duration: float = 4.0, window: float = 0.5) -> Observability:
     """Look at windows of ``window``, s, along a motion.
@@ -85,8 +87,6 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
     'force: the same with an unknown force (errorEKF_FE). crank_tip would help most: ... times the least information.'
     """
     item = loaded(model)
-    if isinstance(sensors, str):
-        raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
     if kind not in (None, 'all'):
         check_choice('kind', kind, MODELS)
     if isinstance(trajectory, (str, Path)) and trajectory not in TRAJECTORIES and not Path(trajectory).is_file():

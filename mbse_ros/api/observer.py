@@ -18,6 +18,7 @@ from ..filters.sigma_filter import closed, moved, rated, sensed
 from ..machine import Machine
 from ..offline.motion_estimate import MotionEstimate
 from ..settings import GATE
+from .checked import checked
 from .load import Loadable, loaded, model_of
 from .samples import Samples
 
@@ -53,6 +54,7 @@ class Observer:
     core: OurFilter | OwnFilter | MachineFilter
     machine: Machine | None
 
+    @checked
     def __init__(self, model: Loadable, estimator: Estimator = 'errorEKF_FE', sensors: Sequence[str] | None = None, *,
                  noises: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
                  stddev: Sequence[float] | None = None, gate: float = GATE, backend: str = 'auto',
@@ -69,8 +71,6 @@ class Observer:
             return
         self.model = model_of(model)
         self._inputs = tuple(f'input/{name}' for name in self.model.inputs)
-        if isinstance(sensors, str):
-            raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
         self.sensors = tuple(self.model.description.mechanical_sensors if sensors is None else sensors)
         if not self.sensors:
             raise SettingError('sensors', [], f'a sensor or more; {self.model.description.name} has '

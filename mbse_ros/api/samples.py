@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,14 @@ class Samples(Result):
     start_ns: int = 0
 
     def __post_init__(self) -> None:
-        t, values, names = np.asarray(self.t, dtype=float), np.asarray(self.values, dtype=float), tuple(self.names)
+        t, values = (_numbers(name, value) for name, value in (('t', self.t), ('values', self.values)))
+        if isinstance(self.names, str) or not isinstance(self.names, Collection) or not all(
+                isinstance(name, str) for name in self.names):
+            raise SettingError('names', self.names, 'a list of names')
+        for name, kind, expected in (('start_ns', Integral, 'a whole number'), ('channel_units', Mapping, 'a mapping')):
+            if not isinstance(getattr(self, name), kind):
+                raise SettingError(name, getattr(self, name), expected)
+        names = tuple(self.names)
         values = values[:, None] if values.ndim == 1 and len(names) == 1 else values
         if t.ndim != 1 or not t.size or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
             raise SettingError('t', t.shape, 'one finite time or more, s, each later than the one before')
@@ -100,6 +108,13 @@ def as_samples(data: Samples | Columns) -> Samples:
         return Samples.of(data)
     raise SettingError('samples', type(data).__name__, 'the path of a bag, Samples (a simulation has them as '
                        '.samples), or a mapping from channels to (t, values)')
+
+
+def _numbers(name: str, values: object) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise SettingError(name, type(values).__name__, 'an array of numbers') from None
 
 
 def _pair(name: str, pair: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,11 +15,13 @@ import numpy as np
 from ..bags.channels import UNITS
 from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
-from ..errors import SettingError, refuse_options
+from ..errors import SettingError, check_positive, refuse_options
 from ..machine import Machine
 from ..offline.motion_estimate import channel_units
+from ..progress import lengthy
 from ..report.result import Written
 from ..simulation.truth import KINDS
+from .checked import checked
 from .load import Loadable, loaded
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
@@ -33,6 +35,7 @@ LONGEST = 10_000_000        # steps
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
+@checked
 def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str | None = None, *,
              formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
              noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None, options: dict[str, Any] | None = None,
@@ -59,6 +62,12 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     200.0
     """
     item = loaded(model)
+    if seed < 0:
+        raise SettingError('seed', seed, 'a whole number from 0')
+    if noise < 0:
+        raise SettingError('noise', noise, 'a number from 0 up, of standard deviations')
+    if rate is not None:
+        check_positive(rate=rate)
     if isinstance(item, Machine):
         refuse_options('a mechanism', {
             'dt': None if dt == 1e-3 else dt, 'scheme': scheme,
@@ -70,6 +79,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     return simulate_motion(item, duration, dt, scheme, formulation, sensors, rate, noise, seed, inputs, options, stop)
 
 
+@lengthy('simulating')
 def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-3, scheme: str | None = None,
                     formulation: str = 'matrix_r', sensors: Sequence[str] | None = None, rate: float | None = None,
                     noise: float = 1.0, seed: int = 1, inputs: Inputs | None = None,
@@ -98,6 +108,8 @@ def check_steps(duration: float, dt: float) -> None:
     for name, value in (('dt', dt), ('duration', duration)):
         if not (math.isfinite(value) and value > 0):
             raise SettingError(name, value, 'a number of seconds above 0')
+    if dt > duration:
+        raise SettingError('dt', dt, f'a step within the duration, {duration:g} s')
     if duration / dt > LONGEST:
         raise SettingError('dt', dt, f'at most {LONGEST} steps over the duration: a longer step')
 

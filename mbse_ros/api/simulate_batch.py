@@ -23,8 +23,9 @@ from ..dynamics.forcing import Forcing, check_intensities, series_of
 from ..dynamics.integrators import COMPILED, INTEGRATORS
 from ..dynamics.model import Model
 from ..dynamics.motion import step_count
-from ..errors import SettingError, check_choice
+from ..errors import SettingError, check_choice, refuse_options
 from ..machine import Machine
+from .checked import checked
 from .load import Loadable, load, loaded
 from .results.batch_simulation import DOT, BatchSimulation, Variation
 from .simulate import check_steps
@@ -37,6 +38,7 @@ PART = 500                  # runs that a worker of a cluster makes at once
 MOST_BYTES = 4 * 2 ** 30    # of the states kept
 
 
+@checked
 def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, scheme: str = 'exponential', *,
                    runs: int | None = None, starts: Mapping[str, Any] | None = None,
                    parameters: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
@@ -64,7 +66,15 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
     ('', '', '')
     """
     starts, given, inputs, noise = dict(starts or {}), dict(parameters or {}), dict(inputs or {}), dict(noise or {})
-    item = load(model, free=list(given)) if not isinstance(model, (Model, Machine)) and given else loaded(model)
+    check_steps(duration, dt)
+    if seed < 0:
+        raise SettingError('seed', seed, 'a whole number from 0')
+    if not inputs:
+        refuse_options('inputs', {'input_times': input_times})
+    try:
+        item = load(model, free=list(given)) if not isinstance(model, (Model, Machine)) and given else loaded(model)
+    except SettingError as error:
+        raise error.renamed({'free': 'parameters'}) from None
     if isinstance(item, Machine):
         raise SettingError('model', item.name, 'a mechanism: a machine moves by its cycles (simulate)')
     each = {f'inputs[{name!r}]': values for name, values in inputs.items() if not callable(values)}
@@ -170,13 +180,13 @@ class RunsRequest:
         check_choice('scheme', self.scheme, INTEGRATORS)
         check_steps(self.duration, self.dt)
         if self.scheme not in COMPILED:
-            raise SettingError('scheme', self.scheme, f'with --runs, one of {", ".join(COMPILED)}')
+            raise SettingError('scheme', self.scheme, f'of many runs, one of {", ".join(COMPILED)}')
         for option, value, least in (('runs', self.runs, 1), ('seed', self.seed, 0),
                                      ('jobs', self.jobs if self.jobs is not None else 1, 1)):
             if value < least:
                 raise SettingError(option, value, f'a whole number from {least} on')
         if self.cluster is not None and self.jobs is not None:
-            raise SettingError('jobs', self.jobs, 'threads of this computer, or --cluster')
+            raise SettingError('jobs', self.jobs, 'threads of this computer, or a cluster, not both')
 
     @property
     def options(self) -> dict[str, Any]:
@@ -189,7 +199,7 @@ class RunsRequest:
         steps = step_count(self.duration, self.dt)
         if self.outputs is not None:
             if self.outputs < 1 or steps % self.outputs:
-                raise SettingError('--outputs', self.outputs, f'a divisor of the {steps} steps')
+                raise SettingError('outputs', self.outputs, f'a divisor of the {steps} steps')
             return steps // self.outputs
         divisors = [k for k in range(1, int(steps ** 0.5) + 1) if steps % k == 0]
         count = min([*divisors, *(steps // k for k in divisors)], key=lambda k: (abs(np.log(k / OUTPUTS)), k))
@@ -202,12 +212,12 @@ def simulate_varied(request: RunsRequest) -> BatchSimulation:
     every = request.every
     model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
     if request.runs > 1 and not any(item.stddev for item in varied) and not np.any(model.system.values.stddev):
-        raise SettingError('--runs', request.runs, f'something that differs, --vary NAME=STDDEV: no number of '
+        raise SettingError('runs', request.runs, f'something that differs (vary, NAME=STDDEV): no number of '
                            f'{model.description.name} has a standard deviation')
     starts, parameters = drawn(request, varied)
     kept = 16 * len(model.names) * request.runs * (step_count(request.duration, request.dt) // every + 1)
     if kept > MOST_BYTES:
-        raise SettingError('--outputs', request.outputs, f'fewer instants, or fewer runs: {kept / 2 ** 30:.3g} GiB of '
+        raise SettingError('outputs', request.outputs, f'fewer instants, or fewer runs: {kept / 2 ** 30:.3g} GiB of '
                            f'states, at most {MOST_BYTES >> 30}')
     wall, processor = time.perf_counter(), time.process_time()
     batch = by_cluster(request) if request.cluster is not None else simulate_batch(
@@ -225,7 +235,7 @@ def varied_model(mechanism: str, coordinates: str | None, independent: Sequence[
     """The model with the numbers of ``vary``, texts NAME=STDDEV, free, and what they are; raises SettingError."""
     given = dict(_split(text) for text in vary)
     if len(given) < len(vary):
-        raise SettingError('--vary', list(vary), 'each name once')
+        raise SettingError('vary', list(vary), 'each name once')
     description = load_mechanism(mechanism)
     if independent is not None:
         description = replace(description, independent=tuple(independent))
@@ -237,7 +247,7 @@ def varied_model(mechanism: str, coordinates: str | None, independent: Sequence[
     found = []
     for name, text in given.items():
         if name in starts and name in values.names:
-            raise SettingError('--vary', name, 'a name of one thing: it is a coordinate and a parameter of the file')
+            raise SettingError('vary', name, 'a name of one thing: it is a coordinate and a parameter of the file')
         found.append(_start(model, name, text) if name in starts else _parameter(model, name, text))
     return model, found
 
@@ -250,14 +260,14 @@ def _freed(description: MechanismDescription, coordinates: str | None, free: Seq
     except SettingError as error:
         if error.name != 'free':
             raise
-        raise SettingError('--vary', error.value, f'one of {", ".join(known)}, or the key of a number of the file'
+        raise SettingError('vary', error.value, f'one of {", ".join(known)}, or the key of a number of the file'
                            ) from None
 
 
 def _split(text: str) -> tuple[str, str]:
     name, equals, value = text.partition('=')
     if not (equals and name.strip() and value.strip()):
-        raise SettingError('--vary', text, "NAME=STDDEV, such as theta='2 deg' or crank=1%")
+        raise SettingError('vary', text, "NAME=STDDEV, such as theta='2 deg' or crank=1%")
     return name.strip().removeprefix('parameters.'), value.strip()
 
 
@@ -274,7 +284,7 @@ def _parameter(model: Model, name: str, text: str) -> Variation:
     """Of a number of the file."""
     value = float(model.parameters[model.system.values.names.index(name)])
     if text.endswith('%') and value == 0:
-        raise SettingError(f'--vary {name}', text, 'a standard deviation in SI: a percentage of 0 is 0')
+        raise SettingError(f'vary {name}', text, 'a standard deviation in SI: a percentage of 0 is 0')
     share = _number(name, text, '1', 'a number in SI, or a percentage of its value')
     return Variation(name, False, value, share * abs(value) if text.endswith('%') else share, None)
 
@@ -285,10 +295,10 @@ def _number(name: str, text: str, unit: str, expected: str = '') -> float:
         value, suffix = split_number(text)
         value *= unit_factor(suffix, unit) if suffix else 1.0
     except ValueError as error:
-        raise SettingError(f'--vary {name}', text, f'{expected or f"a number, in {unit} or with a unit"} '
+        raise SettingError(f'vary {name}', text, f'{expected or f"a number, in {unit} or with a unit"} '
                            f'({error})') from None
     if value < 0:
-        raise SettingError(f'--vary {name}', text, 'a standard deviation of 0 or more')
+        raise SettingError(f'vary {name}', text, 'a standard deviation of 0 or more')
     return value
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bags.bag import Bag
-from ..errors import BagError, SettingError, refuse_options
+from ..errors import refuse_options
 from ..machine import load_machine
+from ..report.files import check_file, check_new
 from ..report.result import Answer
+from ..resources import write_whole
+from .checked import checked
 from .load import Loadable, loaded, model_of
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class Topics(Answer):
                 **({} if self.proposal is None else {'left': dict(self.proposal.left), 'map': self.text})}
 
 
+@checked
 def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = None, *,
            mechanism: Loadable | None = None, output: str | Path | None = None) -> Topics:
     """List what is on the topics of a bag: types, rates and stamps; of a ``machine`` or a ``mechanism`` (name, path, or
@@ -53,14 +57,12 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
     """
     from ..sources.propose import channels_of, proposal_text, propose, topic_lines  # here: slow to import
     from ..sources.survey import survey_bag
-    if not (isinstance(bag, (str, Path)) or callable(bag)):
-        raise SettingError('bag', type(bag).__name__, 'the path of a bag')
     if mechanism is not None:
         refuse_options('a call without a mechanism', {'machine': machine})
     elif machine is None:
         refuse_options('a map, which needs a machine or a mechanism', {'output': output})
-    if output is not None and Path(output).exists():
-        raise BagError(str(output), 'exists already and is not overwritten')
+    if output is not None:
+        check_new(Path(output), check=check_file)
     item = (model_of(mechanism, 'vm') if mechanism is not None else None if machine is None else
             load_machine(machine) if isinstance(machine, (str, Path)) else loaded(machine))
     warnings: tuple[str, ...] = ()
@@ -75,7 +77,7 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
     text = proposal_text(proposal, item, found, str(bag) if isinstance(bag, (str, Path)) else 'the ROS graph')
     words = tuple(text.splitlines())
     if output is not None:
-        Path(output).write_text(text, encoding='utf-8')
+        write_whole(Path(output), text)
         words = (f'wrote {output}: {len(proposal.guesses)} of {len(channels_of(item))} channels of '
                  f'{item.description.name}',)
     return Topics(found, proposal, text, words, warnings)

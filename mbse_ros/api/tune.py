@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DescriptionError, SettingError, refuse_options
+from ..progress import lengthy
 from ..report.data import Table
 from ..report.result import Answer
 from ..report.text import number
+from .checked import checked
 from .load import Loadable, loaded_sources, model_of
 from .observer import Observer
 from .samples import Samples
@@ -91,6 +93,8 @@ class Tuned(Answer):
                 f'{self.after.log_likelihood:.1f}, before {self.before.log_likelihood:.1f}; {end}']
 
 
+@checked
+@lengthy('looking for the noises')
 def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | Sequence[Samples] | None = None, *,
          z: Sequence[float] | None = None, zd: Sequence[float] | None = None,
          stddev: float | Sequence[float] | None = None, skip: float = 2.0, estimator: str | None = None,

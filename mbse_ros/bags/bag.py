@@ -29,6 +29,7 @@ _MAGIC = {b'\x89MCAP0\r\n': MCAP, b'SQLite format 3\x00': SQLITE3}
 ROS1 = b'#ROSBAG V'
 FORMATS: dict[str, type[McapFile | Sqlite3File]] = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
+TABLES = '.csv', '.tsv', '.txt'
 _ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 
 
@@ -180,7 +181,7 @@ class Bag:
         except (ValueError, OSError) as error:
             self._warnings.append(f'{path.name}: {why_none(path) or error}')
             return None
-        table = '; `mbse import TABLE --map MAP -o BAG` makes a bag of a table' * (path.suffix.lower() == '.csv')
+        table = '; `mbse import TABLE --map MAP -o BAG` makes a bag of a table' * (path.suffix.lower() in TABLES)
         raise BagError(str(path), why_none(path) or f'is not a bag: expected a folder, .mcap or .db3{table}')
 
     def _decompressed(self, path: Path) -> Path:

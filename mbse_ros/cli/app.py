@@ -13,7 +13,9 @@ from typing import Annotated
 import typer
 
 from ..errors import MbseError
+from ..progress import say_lengthy
 from ..version import __version__
+from .arguments import naming_options
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
 HELPERS = '__main__', 'app', 'arguments'        # files of this folder that are not commands
@@ -43,8 +45,10 @@ def command_line(*names: str) -> typer.Typer:
         command = getattr(module, usual)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
+            for item in command.registered_commands:
+                item.callback = item.callback and naming_options(item.callback)
         else:
-            app.command(name, **getattr(module, 'SETTINGS', {}))(command)
+            app.command(name, **getattr(module, 'SETTINGS', {}))(naming_options(command))
     return app
 
 
@@ -65,9 +69,16 @@ def called(words: list[str]) -> list[str]:
     return [word for word in words[:1] if word in commands()]
 
 
+def terminal() -> bool:
+    """Whether somebody looks at what is said besides the answer."""
+    return sys.stderr.isatty()
+
+
 def main() -> None:
     """Entry point: an error of this package, or of a file, is one line and exit status 2."""
     gc.set_threshold(20_000)    # of 700, the collector would take a fifth of the time of imports, and find nothing
+    if terminal():
+        say_lengthy(lambda what: typer.echo(f'mbse: {what} ...', err=True))
     try:
         command_line(*called(sys.argv[1:]))(prog_name='mbse')
     except MbseError as error:

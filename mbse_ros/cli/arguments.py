@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import unwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
-from ..errors import BagError, SettingError
-from ..errors import refuse_options as refuse
+from ..errors import SettingError
+from ..settings import names_in
 
 if TYPE_CHECKING:
     from ..description.model import MechanismDescription
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from ..report.data import Table
     from ..report.result import Answer
 
-T = TypeVar('T')
 OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model'}      # by the names of arguments, where they differ
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
@@ -53,7 +54,7 @@ Sources = Annotated[str | None, typer.Option(
 
 def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:
     """Names separated by commas, each once; raises SettingError where there are fewer than ``least``."""
-    names = list(dict.fromkeys((text or '').replace(',', ' ').split()))
+    names = list(dict.fromkeys(names_in(text or '')))
     if len(names) < least:
         raise SettingError(option, text, 'names separated by commas')
     return names
@@ -67,17 +68,12 @@ def independent_of(text: str | None) -> tuple[str, ...] | None:
 def whole_numbers(option: str, text: str) -> list[int]:
     """Whole numbers above zero, separated by commas; raises SettingError."""
     try:
-        found = [int(part) for part in text.split(',') if part.strip()]
+        found = [int(part) for part in names_in(text)]
     except ValueError:
         found = []
     if not found or min(found) < 1:
         raise SettingError(option, text, 'whole numbers above zero, separated by commas')
     return found
-
-
-def refuse_options(needs: str, options: Mapping[str, object]) -> None:
-    """The same as ``errors.refuse_options``, of options by their names without dashes."""
-    refuse(needs, {f'--{option}': None if value is None else str(value) for option, value in options.items()})
 
 
 def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> str:
@@ -88,7 +84,7 @@ def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> s
     others = [name for name in description.sensors if name not in description.mechanical_sensors]
     for name in chosen:
         if name in others:
-            raise SettingError('--sensors', name, 'sensors of the motion, this one is of the hydraulics or the base; '
+            raise SettingError('sensors', name, 'sensors of the motion, this one is of the hydraulics or the base; '
                                f'of {description.name}: {", ".join(description.mechanical_sensors)} (mbse estimate BAG '
                                f'--machine {description.name} uses pressures)')
     if chosen or not others:
@@ -110,25 +106,38 @@ def mechanism_of(name: str | None, sensors: Sequence[str], backend: str) -> Mode
     return load_model(description, backend=backend)
 
 
-def called(verb: Callable[..., T], *arguments: object, **options: object) -> T:
-    """What a verb of the Python API gives; an argument that it refuses is named as the option of the command."""
-    try:
-        return verb(*arguments, **options)
-    except SettingError as error:
-        if error.name not in list(signature(verb).parameters)[1:]:
-            raise
-        name = OPTIONS.get(error.name, error.name.replace('_', '-'))
-        raise SettingError(f'--{name}', error.value, error.expected) from None
+def naming_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, whose errors name its options instead of the arguments of the Python API."""
+    command = unwrap(command)       # those of a group are asked for each time
+
+    @wraps(command)
+    def run(*arguments: object, **options: object) -> None:
+        try:
+            command(*arguments, **options)
+        except SettingError as error:
+            raise error.renamed(options_of(command)) from None
+    return run
+
+
+def options_of(command: Callable[..., None]) -> dict[str, str]:
+    """Options of a command by the names of the arguments that they stand for."""
+    found: dict[str, str] = {}
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        for item in getattr(hint, '__metadata__', ()):
+            if isinstance(item, OptionInfo):
+                words = [str(word) for word in (item.default, *(item.param_decls or ()))]      # the first is a default
+                option = next((word.partition('/')[0] for word in words if word.startswith('--')),
+                              '--' + name.strip('_').replace('_', '-'))
+                found[name] = found[option.lstrip('-').replace('-', '_')] = option
+    return {**{argument: found[option] for argument, option in OPTIONS.items() if option in found}, **found}
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:
     """Refuse, before the work on a log, what cannot be written; raises BagError or SettingError."""
-    from ..report.files import check_file, check_folder  # here, as it takes its time to import
-    if output is not None and output.exists():
-        raise BagError(str(output), 'exists already and is not overwritten')
-    check_folder(output)
+    from ..report.files import check_file, check_folder, check_new  # here, as it takes its time to import
+    check_new(output)
     check_file(json_file)
-    check_folder(report, '--report')
+    check_folder(report, 'report')
 
 
 def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: Callable[[], object] | None = None,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError
-from .arguments import Backend, Cluster, Jobs, Json, Plots, called, names_of, whole_numbers
+from .arguments import Backend, Cluster, Jobs, Json, Plots, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs',
@@ -41,8 +41,8 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
-    called(run_estimators, mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output,
-           backend, cluster, options)
+    run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output,
+                   backend, cluster, options)
 
 
 @benchmark.command()
@@ -67,8 +67,8 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
     sensor is named, and how wrong the mass is while the status is good. See docs/safety.md.
     """
     from ..studies.faults import run_faults
-    called(run_faults, names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration,
-           clean, jobs, json_, output, cluster)
+    run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration,
+               clean, jobs, json_, output, cluster)
 
 
 @benchmark.command()
@@ -83,7 +83,7 @@ def graph(rates: Annotated[str, typer.Option(help='Rates of the sensors, Hz, sep
 
     Interpolation, observer and payload over DDS, fed in real time; beside a node of rclpy that only passes on.
     """
-    run_graph(machine, whole_numbers('--rates', rates), (True, False) if composed is None else (composed,), seconds,
+    run_graph(machine, whole_numbers('rates', rates), (True, False) if composed is None else (composed,), seconds,
               json_)
 
 

@@ -11,7 +11,8 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, called, hand_over, refuse_options
+from ..errors import refuse_options
+from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, hand_over
 
 
 def calibrate(
@@ -46,17 +47,18 @@ def calibrate(
     check_file(json_)
     if plan is not None:
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
-                                'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
+                                'sources': sources, 'cross_validate': cross_validate or None, 'bags': bags or None,
                                 'cluster': cluster, 'force': force or None})
         from ..api.calibrate import plan_calibration
-        procedure = called(plan_calibration, plan, free or [])
+        procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
         hand_over(procedure, json_)
         return
-    check_file(output, '--output', ('.yaml', '.yml'))
-    check_folder(plots)
-    found = called(mbse.calibrate, bags or [], machine, payloads=payload or [], free=free or [],
-                   cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources, namespace=namespace)
+    check_file(output, 'output', ('.yaml', '.yml'))
+    check_folder(plots, 'plots')
+    found = mbse.calibrate(bags or [], machine, payloads=payload or [], free=free or [],
+                           cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
+                           namespace=namespace)
     hand_over(found, json_, write=None if plots is None else partial(found.report, plots))
     written = output is not None and found.write(output, force)
     if written:

@@ -10,7 +10,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Coordinates, Set, called
+from .arguments import Coordinates, Set
 
 
 def check(
@@ -28,8 +28,8 @@ def check(
 
     from ..report.files import check_file
     from ..report.text import print_sections, wide_console
-    check_file(draw, '--draw', ('.png',))
-    found, console = called(mbse.check, name, coordinates=coordinates, tuning=set_ or ()), wide_console()
+    check_file(draw, 'draw', ('.png',))
+    found, console = mbse.check(name, coordinates=coordinates, tuning=set_ or ()), wide_console()
     print_sections(console, found.sections)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)

@@ -17,7 +17,6 @@ from .arguments import (
     OfSensors,
     Sources,
     Valve,
-    called,
     hand_over,
     mechanism_of,
     names_of,
@@ -42,8 +41,8 @@ def check_data(
     from ..report.files import check_file
     check_file(json_)
     names = names_of(sensors)
-    checked = called(mbse.check_data, bag, machine, mechanism=mechanism_of(mechanism, names, 'vm'),
-                     sensors=names or None, valve=valve, sources=sources, namespace=namespace)
+    checked = mbse.check_data(bag, machine, mechanism=mechanism_of(mechanism, names, 'vm'),
+                              sensors=names or None, valve=valve, sources=sources, namespace=namespace)
     for note in checked.notes:
         typer.echo(f'note: {note}', err=True)
     hand_over(checked, json_)

@@ -24,7 +24,7 @@ def convert(
     from ..machine import Machine
     from ..report.files import check_file
     from ..resources import read_text
-    check_file(output, '--output', ('.yaml', '.yml'))
+    check_file(output, 'output', ('.yaml', '.yml'))
     if output.exists():
         raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')
     text = convert_text(read_text(old), str(old))

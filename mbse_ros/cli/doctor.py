@@ -39,7 +39,7 @@ def doctor(
     Exit status 1 where something fails.
     """
     if machine is None:
-        refuse_options('--machine NAME', {'--topics': topics, '--namespace': namespace, '--sources': sources})
+        refuse_options('a machine (--machine NAME)', {'topics': topics, 'namespace': namespace, 'sources': sources})
     if json_ is not None:
         json_.parent.mkdir(parents=True, exist_ok=True)
         json_.touch()       # what cannot be written is said before the work

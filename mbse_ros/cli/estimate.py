@@ -22,7 +22,6 @@ from .arguments import (
     Set,
     Sources,
     Valve,
-    called,
     check_outputs,
     hand_over,
     mechanism_of,
@@ -63,9 +62,10 @@ def estimate(
     """
     check_outputs(output, json_, report)
     names = names_of(sensors)
-    found = called(mbse.estimate, bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
-                   sensors=names or None, step=step, valve=valve, output=output, preset=preset, tuning=set_ or (),
-                   every=every, sources=sources, namespace=namespace, backend=backend, full=full or report is not None)
+    found = mbse.estimate(bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
+                          sensors=names or None, step=step, valve=valve, output=output, preset=preset,
+                          tuning=set_ or (), every=every, sources=sources, namespace=namespace, backend=backend,
+                          full=full or report is not None)
     if report is not None:
         typer.echo(f'report: {found.report(report)}')
     hand_over(found, json_, full)

@@ -10,7 +10,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Coordinates, Set, called, independent_of, names_of
+from .arguments import Coordinates, Set, independent_of, names_of
 
 
 def export_c(
@@ -41,7 +41,7 @@ def export_c(
     """
     from ..report.files import check_folder
     check_folder(output)
-    found = called(mbse.export_c, mechanism, output, dt, order, coordinates=coordinates,
-                   independent=independent_of(independent), free=names_of(free), estimator=estimator, single=single,
-                   rate=rate, tuning=set_ or None)
+    found = mbse.export_c(mechanism, output, dt, order, coordinates=coordinates,
+                          independent=independent_of(independent), free=names_of(free), estimator=estimator,
+                          single=single, rate=rate, tuning=set_ or None)
     typer.echo('\n'.join(found.summary()))

@@ -10,7 +10,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve, called, hand_over
+from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve, hand_over
 
 
 def fleet(
@@ -33,8 +33,8 @@ def fleet(
     """
     from ..report.files import check_file
     check_file(json_)
-    found = called(mbse.fleet, bags, output, machine, jobs=jobs, cluster=cluster, every=every, valve=valve,
-                   tuning=set_ or (), sources=sources, namespace=namespace)
+    found = mbse.fleet(bags, output, machine, jobs=jobs, cluster=cluster, every=every, valve=valve,
+                       tuning=set_ or (), sources=sources, namespace=namespace)
 
     def write() -> None:
         for failure in found.failures:

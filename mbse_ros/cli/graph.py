@@ -24,7 +24,7 @@ def graph(
     """
     from ..api.mechanism_graph import mechanism_graph
     from ..report.files import check_file
-    check_file(output, '--output', ('.svg',))
+    check_file(output, 'output', ('.svg',))
     found = mechanism_graph(mechanism, kind, form, coordinates)
     if output is not None:
         found.write(output)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import Sources, Valve, called, hand_over
+from .arguments import Sources, Valve, hand_over
 
 
 def import_(
@@ -28,5 +28,5 @@ def import_(
     Of measurements; of messages of other packages by a map (--sources). Its topics are those of this package.
     """
     from ..api.bags import import_log
-    hand_over(called(import_log, table, output, map_, machine, valve=valve, sources=sources, namespace=namespace,
-                     storage=storage), None, wrote=f'wrote {output}: ')
+    hand_over(import_log(table, output, map_, machine, valve=valve, sources=sources, namespace=namespace,
+                         storage=storage), None, wrote=f'wrote {output}: ')

@@ -11,7 +11,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Coordinates, called, hand_over
+from .arguments import Coordinates, hand_over
 
 
 def inverse(
@@ -33,5 +33,5 @@ def inverse(
     from ..report.files import check_file, check_folder
     check_folder(output)
     check_file(json_)
-    found = called(mbse.inverse_dynamics, mechanism, motion=motion, duration=duration, dt=dt, coordinates=coordinates)
+    found = mbse.inverse_dynamics(mechanism, motion=motion, duration=duration, dt=dt, coordinates=coordinates)
     hand_over(found, json_, write=partial(found.report, output), wrote=f'wrote {output}: ')

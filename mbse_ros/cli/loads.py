@@ -11,7 +11,7 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import SettingError
-from .arguments import Backend, Every, Json, Namespace, OfMachine, Sources, Valve, called, hand_over
+from .arguments import Backend, Every, Json, Namespace, OfMachine, Sources, Valve, hand_over
 
 
 def loads(
@@ -53,13 +53,13 @@ def loads(
     from ..report.files import check_file, check_folder
     from ..scale.table import SUFFIXES
     check_file(json_)
-    check_file(output, '--output', SUFFIXES)
-    check_folder(report, '--report')
+    check_file(output, 'output', SUFFIXES)
+    check_folder(report, 'report')
     if repair and records is None:
-        raise SettingError('--repair', True, '--records FILE with it')
-    found = called(mbse.loads, bags or [], machine, known=known, records=records, scale=scale, attachment=attachment,
-                   truck=truck or [], tuning=words or [], every=every, valve=valve, sources=sources,
-                   namespace=namespace, backend=backend)
+        raise SettingError('repair', True, '--records FILE with it')
+    found = mbse.loads(bags or [], machine, known=known, records=records, scale=scale, attachment=attachment,
+                       truck=truck or [], tuning=words or [], every=every, valve=valve, sources=sources,
+                       namespace=namespace, backend=backend)
     if repair and records is not None:
         repair_records(records)
 

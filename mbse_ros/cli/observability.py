@@ -10,7 +10,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Json, Plots, called, hand_over, names_of
+from .arguments import Json, Plots, hand_over, names_of
 
 
 def observability(
@@ -30,9 +30,9 @@ def observability(
     Rank and condition along the motion, directions that are blind, the sensor that would help most.
     """
     from ..report.files import check_file, check_folder
-    chosen = names_of(sensors, '--sensors', 1)
+    chosen = names_of(sensors, 'sensors', 1)
     check_file(json_)
     check_folder(output)
-    found = called(mbse.observability, mechanism, chosen, trajectory=trajectory, kind=model or 'all',
-                   duration=duration, window=window)
+    found = mbse.observability(mechanism, chosen, trajectory=trajectory, kind=model or 'all',
+                               duration=duration, window=window)
     hand_over(found, json_, write=None if output is None else partial(found.report, output))

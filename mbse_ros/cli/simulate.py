@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import SettingError
-from .arguments import Cluster, Coordinates, called, hand_over, independent_of, refuse_options
+from ..errors import SettingError, refuse_options
+from .arguments import Cluster, Coordinates, hand_over, independent_of
 
 
 def simulate(
@@ -76,7 +76,7 @@ def simulate(
     from ..description.load import describe
     from ..report.files import check_file, check_folder
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
-               'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
+               'base_roll': base_roll, 'base_pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism: dict[str, object] = {'dt': dt, 'scheme': scheme, 'order': order}
     others: dict[str, object] = {'formulation': formulation, 'coordinates': coordinates, 'independent': independent,
                                  'pictures': pictures}
@@ -93,13 +93,13 @@ def simulate(
         return
     refuse_options('a machine', {**machine, 'seed': seed if runs is None else None})
     if order is not None and scheme not in (None, 'exponential'):
-        raise SettingError('--order', order, 'no such option here: it is for the scheme exponential')
+        raise SettingError('order', order, 'no such option here: it is for the scheme exponential')
     check_file(json_)
     mechanism['duration'], chosen = duration, independent_of(independent)
     if runs is not None:
         refuse_options('one run (no --runs)', {'formulation': formulation})
         from ..api.simulate_batch import RunsRequest, simulate_varied
-        request = called(RunsRequest, name, runs=runs, **_given({
+        request = RunsRequest(name, runs=runs, **_given({
             **mechanism, 'coordinates': coordinates, 'independent': chosen, 'seed': seed, 'vary': vary,
             'outputs': outputs, 'jobs': jobs, 'cluster': cluster}))
         batch = simulate_varied(request)
@@ -111,8 +111,8 @@ def simulate(
     from ..api.simulate import simulate_motion
     from ..dynamics.model import load_model
     options = _given({'order': mechanism.pop('order'), 'independent': 'auto' if chosen == () else chosen})
-    motion = called(simulate_motion, load_model(name, coordinates), sensors=(), stop=False, options=options,
-                    **_given({**mechanism, 'formulation': formulation}))
+    motion = simulate_motion(load_model(name, coordinates), sensors=(), stop=False, options=options,
+                             **_given({**mechanism, 'formulation': formulation}))
     hand_over(motion, json_, write=partial(motion.report, output, pictures), wrote=wrote)
     if motion.motion.failure is not None:
         raise motion.motion.failure
@@ -122,4 +122,4 @@ def simulate(
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
     """The options that were given."""
-    return {option.replace('-', '_'): value for option, value in options.items() if value is not None}
+    return {option: value for option, value in options.items() if value is not None}

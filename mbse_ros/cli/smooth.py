@@ -23,7 +23,6 @@ from .arguments import (
     Set,
     Sources,
     Valve,
-    called,
     check_outputs,
     hand_over,
     mechanism_of,
@@ -55,10 +54,10 @@ def smooth(
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
     if batch and lag is not None:
-        raise SettingError('--lag', lag, 'no lag with --batch, which smooths the whole log at once')
+        raise SettingError('lag', lag, 'no lag with --batch, which smooths the whole log at once')
     check_outputs(output, json_)
     names = names_of(sensors)
-    found = called(mbse.smooth, bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,
-                   sensors=names or None, step=step, valve=valve, tuning=set_ or (), sources=sources,
-                   namespace=namespace, backend=backend)
+    found = mbse.smooth(bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,
+                        sensors=names or None, step=step, valve=valve, tuning=set_ or (), sources=sources,
+                        namespace=namespace, backend=backend)
     hand_over(found, json_, full, None if output is None else partial(found.report, output))

@@ -14,7 +14,7 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import MbseError
-from .arguments import called, hand_over
+from .arguments import hand_over
 
 if TYPE_CHECKING:
     from ..sources.survey import Survey
@@ -41,8 +41,8 @@ def topics(
     if output is not None and machine is None and mechanism is None:
         raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME, or --mechanism '
                         'NAME')
-    found = called(mbse.topics, partial(_live, seconds) if bag is None else bag, machine, mechanism=mechanism,
-                   output=output)
+    found = mbse.topics(partial(_live, seconds) if bag is None else bag, machine, mechanism=mechanism,
+                        output=output)
     hand_over(found, None)
     if found.proposal is not None and not found.proposal.guesses:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Backend, Json, Namespace, Sources, called, check_sensors, hand_over, names_of
+from .arguments import Backend, Json, Namespace, Sources, check_sensors, hand_over, names_of
 
 
 def tune(
@@ -35,8 +35,8 @@ def tune(
     from ..description.load import load_mechanism
     from ..report.files import check_file
     check_file(json_)
-    chosen = names_of(sensors, '--sensors', 1)
-    check_sensors(load_mechanism(str(called(mechanism_of_logs, sources, mechanism))), chosen)
-    hand_over(called(mbse.tune, sources, estimator=estimator, sensors=chosen, mechanism=mechanism, seeds=seeds,
-                     duration=duration, skip=skip, dt=dt, sources=sources_, namespace=namespace,
-                     backend=backend), json_)
+    chosen = names_of(sensors, 'sensors', 1)
+    check_sensors(load_mechanism(str(mechanism_of_logs(sources, mechanism))), chosen)
+    hand_over(mbse.tune(sources, estimator=estimator, sensors=chosen, mechanism=mechanism, seeds=seeds,
+                        duration=duration, skip=skip, dt=dt, sources=sources_, namespace=namespace,
+                        backend=backend), json_)

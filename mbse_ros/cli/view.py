@@ -22,7 +22,6 @@ from .arguments import (
     Set,
     Sources,
     Valve,
-    called,
     check_outputs,
 )
 
@@ -52,16 +51,16 @@ def view(
     from ..offline.motion_estimate import MotionEstimate
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
-    check_file(output, '--output', (SUFFIX,))
+    check_file(output, 'output', (SUFFIX,))
     check_outputs(output, None)
     if output is None and sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
-        raise SettingError('--output', 'none', f'a file (-o x{SUFFIX}): there is no screen here; open it with `rerun '
+        raise SettingError('output', 'none', f'a file (-o x{SUFFIX}): there is no screen here; open it with `rerun '
                                                f'x{SUFFIX}`')
     viewer()        # before the work
-    estimate = called(mbse.estimate, bag, machine, valve=valve, tuning=set_ or (), sources=sources, namespace=namespace,
-                      backend=backend)
+    estimate = mbse.estimate(bag, machine, valve=valve, tuning=set_ or (), sources=sources, namespace=namespace,
+                             backend=backend)
     if isinstance(estimate, MotionEstimate):
-        raise SettingError('--machine', machine, 'a machine: this file has no cylinders')
+        raise SettingError('machine', machine, 'a machine: this file has no cylinders')
     for warning in estimate.warnings:
         typer.echo(f'warning: {warning}', err=True)
     start_ns = int(estimate.track.start_ns[0])

@@ -35,6 +35,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import CompilationError
+from ..progress import lengthy
 from .compiler import compile_library, compiler, identity, remark
 
 SEAL_BYTES = hashlib.sha256().digest_size
@@ -74,7 +75,8 @@ def library(name: str, source: str | Callable[[], str], made_of: str = '') -> Pa
     path, content = found(file)
     if content is not None:
         return path
-    return keep(file, compile_library(name, source() if callable(source) else source, command))
+    with lengthy(f'compiling {name.removeprefix("mbse_")}, once: later runs take it from the cache'):
+        return keep(file, compile_library(name, source() if callable(source) else source, command))
 
 
 def found(file: str) -> tuple[Path, bytes | None]:
@@ -268,7 +270,8 @@ def built(made_of: Iterable[str], make: Callable[[], ca.Function]) -> ca.Functio
     if content is not None:
         with suppress(zlib.error, UnicodeDecodeError, RuntimeError):      # of another kind: it is made again
             return ca.Function.deserialize(_expanded(content))
-    function = make()
+    with lengthy('writing equations, once: later runs take them from the cache'):
+        function = make()
     with suppress(OSError):     # nowhere to keep it
         keep(file, zlib.compress(function.serialize().encode(), 1))
     return function

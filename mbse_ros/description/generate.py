@@ -53,5 +53,5 @@ def chain_of(name: str) -> str:
     try:
         return n_four_bar(int(number))
     except (ValueError, SettingError) as error:
-        raise DescriptionError(name, 'mechanism', number, f'{CHAIN}:N with a whole number of loops N, such as '
-                               f'{CHAIN}:5 ({error})') from error
+        raise DescriptionError(name, 'mechanism', number, f'{CHAIN}:N with a whole number of loops N from 1 to '
+                               f'{LARGEST}, such as {CHAIN}:5') from error

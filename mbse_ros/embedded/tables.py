@@ -50,7 +50,7 @@ class EstimatorSetup:
     step: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rate) and 1.0 / self.rate <= LONGEST_TICK + ALMOST):
+        if not (np.isfinite(self.rate) and self.rate * (LONGEST_TICK + ALMOST) >= 1.0):
             raise SettingError('rate', self.rate, f'{1 / LONGEST_TICK:g} Hz or more: between rarer samples the '
                                                   'prediction is too long')
         if not (self.step > 0 and abs(self.substeps * self.step * self.rate - 1.0) < 1e-9):

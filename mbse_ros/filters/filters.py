@@ -16,8 +16,9 @@ from typing import overload
 
 import numpy as np
 
-from ..errors import MbseError, SettingError, check_choice
+from ..errors import MbseError, SettingError, check_choice, check_names
 from ..machine import Machine
+from ..progress import lengthy
 from .cekf import cekf, cekf_published
 from .cekf_penalty import cekf_penalty
 from .constrained import diekfpm, sckf
@@ -31,6 +32,7 @@ from .parts.problem import Problem
 from .parts.step import DiscreteFilter, Filter
 from .ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
 
+SEVERAL = ('parameters', 'actuators', 'biases', 'inputs')     # options that are names, also where there is one
 OF_MACHINES: dict[str, Callable[..., HydraulicFilter]] = {'hydraulic': hydraulic_dekf}       # with hydraulics
 OF_MECHANISMS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
@@ -104,8 +106,11 @@ def make_filter(name: str, of: Problem | Machine, **options: object) -> Discrete
     if isinstance(of, Problem) and not of.g:
         raise SettingError('mechanism', of.model.description.name,
                            'one that can move: this has no degree of freedom, and nothing to estimate')
+    check_names(**{option: options.get(option) for option in SEVERAL})
+    item = of if isinstance(of, Machine) else of.model
     try:
-        return FILTERS[name](of, **options)
+        with lengthy(f'making the filter {name} of {item.description.name}'):
+            return FILTERS[name](of, **options)
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, MbseError):
             raise

@@ -11,9 +11,7 @@ import numpy as np
 
 from ..errors import SettingError, check_choice
 from ..settings import GATE, Settings, setting
-from .filters import NEEDS, OF_MECHANISMS
-
-SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
+from .filters import NEEDS, OF_MECHANISMS, SEVERAL
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,13 @@ class LinkageSettings(Settings):
 
 
 def words(name: str, text: str) -> dict[str, str]:
-    """Pairs of ``key=value`` separated by blanks; raises SettingError."""
+    """Pairs of ``key=value``, separated by blanks; raises SettingError."""
     pairs = {}
     for item in text.split():
         key, sign, value = item.partition('=')
-        if not (key and sign and value) or key in pairs:
-            raise SettingError(name, text, 'name=value, each name once, separated by blanks')
+        if not (key and sign and value) or key in pairs or '=' in value:
+            raise SettingError(name, text, 'name=value, each name once, separated by blanks; several values with '
+                               'commas and no blanks')
         pairs[key] = value
     return pairs
 

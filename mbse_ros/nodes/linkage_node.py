@@ -19,6 +19,7 @@ from ..dynamics.model import Model
 from ..errors import SampleError, check_choice
 from ..filters.filters import NEEDS, OF_MECHANISMS
 from ..filters.linkage_settings import LinkageSettings
+from ..settings import names_in
 from ..streams.linkage import LinkageStage
 from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
 from ..streams.start import encoded, moved_to
@@ -55,10 +56,10 @@ class LinkageNode(MechanismNode):
         """The filter's stage, warmed up, and the filters to be ready."""
         sys.setswitchinterval(TURN)
         s = self.settings
-        for name in s.prepared.split():
+        for name in names_in(s.prepared):
             check_choice('prepared', name, OF_MECHANISMS, NEEDS)
-        stage = LinkageStage(model, self.tuning, s.sensors.split(), s.step, s.backend)
-        stage.prepare(*s.prepared.split())
+        stage = LinkageStage(model, self.tuning, names_in(s.sensors), s.step, s.backend)
+        stage.prepare(*names_in(s.prepared))
         return stage
 
     def retune(self, tuning: LinkageSettings) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..bags.topics import INPUTS, JOINT_STATE, JOINTS, Sources
 from ..dynamics.model import Model
+from ..settings import names_in
 from ..simulation.linkage import LinkageFrame, SimulatedLinkage
 from .base.node_settings import LinkagePlantNodeSettings
 from .messages.wire import packed
@@ -55,7 +56,7 @@ class LinkagePlantNode(RealTimePlant[Model]):
 
     def _simulated(self, model: Model) -> SimulatedLinkage:
         s = self.settings
-        return SimulatedLinkage(model, s.sensors.split(), s.seed, self.more_settings[0])
+        return SimulatedLinkage(model, names_in(s.sensors), s.seed, self.more_settings[0])
 
 
 main = LinkagePlantNode.main

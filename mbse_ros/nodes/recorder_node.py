@@ -18,6 +18,7 @@ from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 from ..bags.writer import BagWriter
 from ..errors import DiskError, MbseError, SampleError, SettingError
 from ..machine import load_machine
+from ..settings import names_in
 from ..sources.machine import left_over
 from .base.diagnostics import ERROR, OK, WARN, ProcessStatus
 from .base.foreign_inputs import node_sources
@@ -205,7 +206,7 @@ def wanted_topics(settings: RecorderSettings) -> tuple[dict[str, str], set[str]]
 def _typed(words: str, parameter: str, known: dict[str, str]) -> dict[str, str]:
     """Topics and their types; raises SettingError for one without a type that is not known."""
     found = {}
-    for word in words.split():
+    for word in names_in(words):
         topic, _, kind = word.partition(':')
         if not kind and topic not in known:
             raise SettingError(parameter, word, 'topic:package/msg/Type' + (

@@ -16,6 +16,7 @@ from ..bags.bag import Bag
 from ..bags.messages import LAST_NS
 from ..bags.play import Playback
 from ..errors import MbseError, SettingError, shown
+from ..settings import names_in
 from .base.diagnostics import SHARED, ProcessStatus
 from .base.middleware import OUTPUT
 from .base.node_settings import ReplaySettings, ReplayTuning
@@ -40,7 +41,7 @@ class ReplayNode(Runnable, Node):       # type: ignore[misc]
         on_change(self, lambda: self._tuning, self._retune)
         if not self.settings.bag:
             raise SettingError('bag', '', 'the folder of a bag')
-        playback = Playback(self.settings.bag, loop=self.settings.loop, names=self.settings.topics.split() or None)
+        playback = Playback(self.settings.bag, loop=self.settings.loop, names=names_in(self.settings.topics) or None)
         for warning in playback.warnings:
             self.get_logger().warning(warning)
         self._outputs = {topic: publisher for topic, kind in playback.topics.items()

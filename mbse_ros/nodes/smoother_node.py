@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 
 from ..dynamics.model import Model
+from ..settings import names_in
 from ..streams.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
 from .base.mechanism_node import MechanismNode, sooner
@@ -30,7 +31,7 @@ class SmootherNode(MechanismNode):
     def make_stage(self, model: Model) -> LaggedStage:
         """The smoother with the filter that judges its samples, warmed up."""
         s = self.settings
-        return LaggedStage(model, self.more_settings[0], s.sensors.split(), s.step, s.lag, s.delay, s.backend)
+        return LaggedStage(model, self.more_settings[0], names_in(s.sensors), s.step, s.lag, s.delay, s.backend)
 
     def connect(self) -> None:
         """Take samples from here on."""

@@ -8,7 +8,6 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from .log_loads import CELLS, WeighedLoad
 HOURS = 'time [h]'
 LARGEST = 8         # causes of the total's interval that are shown
 OPTION = 'known'
+HEAVIEST = 1e7      # kg
 KEYS = ('load', 'truck', 'bag')
 EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV table with one of the columns '
             f'{", ".join(KEYS)}, a column mass [kg], and perhaps stddev [kg]')
@@ -297,8 +297,8 @@ def _mass(text: str) -> KnownMass | None:
 
 
 def _checked(mass: float, stddev: float, shown: str) -> KnownMass:
-    if not (isfinite(mass) and mass > 0.0 and isfinite(stddev) and stddev >= 0.0):
-        raise SettingError(OPTION, shown, 'a mass above 0 and a standard deviation of 0 or more, finite')
+    if not (0.0 < mass <= HEAVIEST and 0.0 <= stddev <= HEAVIEST):
+        raise SettingError(OPTION, shown, f'a mass above 0 and a standard deviation of 0 or more, to {HEAVIEST:g} kg')
     return KnownMass(mass, stddev)
 
 

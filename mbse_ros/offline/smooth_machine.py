@@ -19,6 +19,7 @@ from ..graph.machines.machine_log import MachineLog, unused
 from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
 from ..payload.gates import too_slow
+from ..progress import lengthy
 from ..report.data import Panel, Run, Series, Signal
 from ..report.files import write_table
 from ..report.result import Result, ResultSeries
@@ -168,6 +169,7 @@ class SmoothedMachine(Result):
         return place
 
 
+@lengthy('smoothing')
 def smooth_estimate(estimate: MachineEstimate, lag: float | None = None,
                     settings: MachineGraphSettings = MachineGraphSettings()) -> SmoothedMachine:
     """Smooth what was filtered, all at once or with a lag, s: its segments are the smoother's samples. Errors are those

@@ -16,6 +16,7 @@ from ..errors import BagError, DivergenceError, SettingError
 from ..filters.linkage_settings import LinkageSettings
 from ..graph.estimate import EstimatedMotion
 from ..graph.smoother import LinkageSmoother, Smoothed
+from ..progress import lengthy
 from ..report.data import Panel
 from ..report.files import write_table
 from ..report.series import Z95, interval, root_mean_square
@@ -129,6 +130,7 @@ def check_filter(settings: LinkageSettings) -> None:
         raise SettingError('estimator', settings.estimator, f'{FILTER}, the filter of the same model')
 
 
+@lengthy('smoothing')
 def smooth_motion(log: FilteredMotion, settings: LinkageSettings, lag: float | None = None, backend: str = 'auto',
                        source: str = 'samples') -> SmoothedMotion:
     """Smooth a log that was filtered with ``settings``: all at once, or with a lag, s. Samples that the filter rejected

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import BagError, SettingError
 from ..resources import regular, write_whole
 
 
-def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str] = ()) -> None:
+def check_file(path: Path | None, option: str = 'json', suffixes: Sequence[str] = ()) -> None:
     """Raise SettingError for what cannot become a file of one of the suffixes."""
     if path is None:
         return
@@ -30,13 +30,21 @@ def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str
     _check_writable(path.parent, option, path)
 
 
-def check_folder(path: Path | None, option: str = '--output') -> None:
+def check_folder(path: Path | None, option: str = 'output') -> None:
     """Raise SettingError for what cannot become a folder with new files in it."""
     if path is None:
         return
     if path.exists() and not path.is_dir():
         raise SettingError(option, str(path), 'a folder, not a file')
     _check_writable(path, option, path)
+
+
+def check_new(path: Path | None, option: str = 'output', check: Callable[[Path, str], None] = check_folder) -> None:
+    """Raise BagError for a place that is taken, and what ``check`` raises."""
+    if path is not None:
+        if path.exists():
+            raise BagError(str(path), 'exists already and is not overwritten')
+        check(path, option)
 
 
 def _check_writable(folder: Path, option: str, path: Path) -> None:

@@ -74,8 +74,8 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
     that one of the filters does not have."""
     chosen = []
     known_filters = tuple(name for name in OF_MECHANISMS if name not in CHOOSY)
-    for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
-                                 ('--estimators', estimators, known_filters)):
+    for option, names, known in (('mechanism', mechanisms, tuple(SENSORS)), ('sensors', sensors, SENSOR_SETS),
+                                 ('estimators', estimators, known_filters)):
         for name in names:
             check_choice(option, name, known)
         chosen.append(list(dict.fromkeys(names)) or list(known))

@@ -201,7 +201,7 @@ def sensors_of(fault: SensorFault, machine: Machine) -> tuple[str, ...]:
 def chosen_faults(names: Sequence[str]) -> tuple[SensorFault, ...]:
     """Faults by their names, all of them for none; raises SettingError."""
     for name in names:
-        check_choice('--fault', name, FAULTS)
+        check_choice('fault', name, FAULTS)
     return tuple(FAULTS[name] for name in names) or tuple(FAULTS.values())
 
 

@@ -13,6 +13,7 @@ START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one:
 HARDEST = 500e3                          # N
 STEEPEST = 45.0                          # deg
 USUAL = 50.0                             # kg
+LONGEST = 1e6                            # s
 
 
 def working_machine(machine: Machine, payload: float | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
@@ -30,8 +31,8 @@ def working_machine(machine: Machine, payload: float | None = None, seed: int = 
         raise SettingError('seed', seed, 'a whole number from 0')
     hands = cycle_by_name(cycle, machine, seed, ramp)
     if duration is not None:
-        if not 0.0 < duration < math.inf:
-            raise SettingError('duration', duration, 'seconds above 0')
+        if not 0.0 < duration <= LONGEST:
+            raise SettingError('duration', duration, f'seconds above 0, up to {LONGEST:g}')
         hands = hands.repeated(math.ceil(duration / hands.duration)) if duration > hands.duration else hands
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
     return SimulatedCrane(machine, payload, seed, hands, CraneSettings(rate=rate), start_ns=START_NS, base=base,
@@ -83,9 +84,9 @@ def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:
         if degrees is None:
             continue
         if axis not in machine.inclinations:
-            raise SettingError(f'base-{axis}', degrees, f'no such option for {machine.name}: no sensor of kind '
+            raise SettingError(f'base_{axis}', degrees, f'no such option for {machine.name}: no sensor of kind '
                                f'inclination measures the {axis} of its base')
         if not abs(degrees) <= STEEPEST:
-            raise SettingError(f'base-{axis}', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+            raise SettingError(f'base_{axis}', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
         found[axis] = math.radians(degrees)
     return found

@@ -130,7 +130,7 @@ def propose(topics: Mapping[str, TopicSurvey], item: Machine | Model) -> Proposa
             else:
                 guesses[channel.name] = guess
     for name in item.commands if isinstance(item, Machine) else ():
-        left[name] = 'in V, and what is recorded is seldom that: `--valve unknown` needs no commands'
+        left[name] = 'in V, and what is recorded is seldom that: `valve: unknown` needs no commands'
     for name in item.inputs if isinstance(item, Model) else ():
         left[f'input/{name}'] = 'a force or torque: without one an estimate takes 0 for it'
     return Proposal(_one_unit(guesses), left)

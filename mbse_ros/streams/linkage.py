@@ -42,6 +42,7 @@ DROPPED = {Fault.STUCK: 'constant sensor', Fault.FAR: 'beyond the limits of its 
            Fault.SATURATED: reason_of(Fault.SATURATED)}
 STARTED = 'of an instant before, or at, which the filter started (again)'      # that a start has settled; not late
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
+SHORTEST, LONGEST = 1e-6, 1e3       # s, of a step
 
 
 class FilteredInstant(NamedTuple):
@@ -62,6 +63,8 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
 
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
                  step: float = 0.005, backend: str = 'auto') -> None:
+        if not SHORTEST <= step <= LONGEST:
+            raise SettingError('step', step, f'from {SHORTEST:g} to {LONGEST:g} s')
         self.model, self.step_ns = model, round(step * 1e9)
         self.sensors = tuple(sensors) or tuple(model.description.mechanical_sensors)
         if not self.sensors:

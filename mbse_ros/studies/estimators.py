@@ -44,7 +44,7 @@ def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[
     check_file(json_file)
     check_folder(output)
     if not SETTLED + STEP <= duration <= 1000.0:
-        raise SettingError('--duration', duration, f'seconds, more than the {SETTLED:g} of the start, up to 1000')
+        raise SettingError('duration', duration, f'seconds, more than the {SETTLED:g} of the start, up to 1000')
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
     cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend, options)
     results = many(run_case, cases, jobs, cluster, 'cases')

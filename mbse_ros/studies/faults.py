@@ -38,9 +38,9 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
     check_folder(output)
     begins = BEGINS if begin is None else (begin,)
     if not 0.0 <= max(begins) < duration <= 1000.0 or min(begins) < 0.0:
-        raise SettingError('--start', max(begins), f'seconds from 0 to the duration, {duration:g}, and that up to 1000')
+        raise SettingError('start', max(begins), f'seconds from 0 to the duration, {duration:g}, and that up to 1000')
     if clean and not 1.0 <= clean <= 36000.0:
-        raise SettingError('--clean', clean, 'seconds from 1 to 36000, or 0 for no run without a fault')
+        raise SettingError('clean', clean, 'seconds from 1 to 36000, or 0 for no run without a fault')
     cases = fault_cases(machines, valves, faults, sensors, seeds, begin, duration, clean)
     rows = dict(zip(cases, many(run_case, cases, jobs, cluster, 'cases')))
     found = [rows[case] for case in cases if case.fault]
@@ -62,12 +62,12 @@ def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence
     """
     chosen = chosen_faults(faults)
     for valve in valves:
-        check_choice('--valve', valve, VALVE_KINDS)
+        check_choice('valve', valve, VALVE_KINDS)
     machines, valves = machines or MACHINES, valves or VALVES
     known = {name: machine_of(name).channels for name in machines}
     for sensor in sensors:
         if sensor != BUS and not any(sensor in channels for channels in known.values()):
-            raise SettingError('--sensor', sensor, 'one of ' + ', '.join(dict.fromkeys(sum(known.values(), ()))))
+            raise SettingError('sensor', sensor, 'one of ' + ', '.join(dict.fromkeys(sum(known.values(), ()))))
     begins, found = BEGINS if begin is None else (begin,), list[FaultCase]()
     for name in machines:
         pairs = [(fault.name, sensor) for fault in chosen for sensor in sensors_of(fault, machine_of(name))

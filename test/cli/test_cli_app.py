@@ -134,7 +134,7 @@ def test_replay_refuses(tmp_path):
         assert refused('replay', tmp_path / 'none', *words) == f'{tmp_path}/none: does not exist'
     bag = recorded(tmp_path / 'bag', lambda topic, t, message: message if topic == '/truth' else None, 0.1, truth=True)
     assert refused('replay', bag) == f'{bag}: no sensors to replay; there are /truth (--all plays them)'
-    assert refused('replay', bag, '--rate', '0') == 'rate: got 0.0, expected a number above 0'
+    assert refused('replay', bag, '--rate', '0') == '--rate: got 0.0, expected a number above 0'
 
 
 def test_what_is_not_trusted_is_said_once(capsys):

@@ -46,7 +46,7 @@ def test_ends_quantiles_and_summary_agree_with_all_states(tmp_path):
     assert theta.shape == (40, 6) and np.array_equal([float(row['theta [rad]']) for row in ends], theta[:, -1])
     assert np.array_equal(theta[:, 0], [float(row['theta (start)']) for row in ends])
     assert [(item['name'], item['of'], item['by']) for item in summary['drawn']] == [
-        ('theta', 'start', '--vary'), ('theta_dot', 'start', '--vary'), ('crank', 'file', '--vary')]
+        ('theta', 'start', 'vary'), ('theta_dot', 'start', 'vary'), ('crank', 'file', 'vary')]
     assert [item['stddev'] for item in summary['drawn']] == pytest.approx([np.radians(2), 0.1, 0.02], rel=1e-12)
     columns, values = read_table(tmp_path / 'x' / 'quantiles.csv')
     table = dict(zip(columns, values.T))

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from source_tree import ROOT, files, imports, modules, nodes
 
 # From the ground up; a room may import itself and the rooms before it.
-ROOMS = ['errors', 'settings', 'resources', 'workers', 'transition', 'description', 'report', 'compiled',
+ROOMS = ['errors', 'progress', 'settings', 'resources', 'workers', 'transition', 'description', 'report', 'compiled',
          'mechanism', 'hydraulics', 'dynamics', 'export', 'machine', 'filters', 'payload', 'monitor', 'graph',
          'calibration', 'simulation', 'streams', 'scale', 'bags', 'sources', 'offline', 'embedded', 'studies',
          'api', 'doctor', 'nodes', 'cli']
@@ -27,7 +27,7 @@ TWICE = {
     'Level': 'that of the description is in fingerprints of files; the other is a mass of the scale between two loads',
     'Series': 'report: documented for users; offline/checks: samples of a channel',
 }
-SAID_IN_BOTH = 'monitor', 'streams', 'offline'
+OPTIONS_SAID = 'embedded', 'export', 'studies', 'nodes', 'cli'      # C, scripts, options of ROS
 LONGEST_FILE = 400
 LONGEST_LINE = 120
 
@@ -76,10 +76,12 @@ def decisions_by_words(path, text=None):
 
 def options(path, text=None):
     """Texts with an option of the command line, if not of a command ``mbse ...``: users of Python read them, too."""
-    said = [node.value for node in ast.walk(ast.parse(path.read_text() if text is None else text))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return [line for line in said if room_of(path) in SAID_IN_BOTH and 'mbse ' not in line
-            and re.search(r'(?<![\w-])--[a-z]', line)]
+    tree = ast.parse(path.read_text() if text is None else text)
+    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree)
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))}
+    said = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [line for line in said if room_of(path) not in OPTIONS_SAID and line not in docs and 'mbse ' not in line
+            and re.search(r'(?<![\w-])--(?!src|dst)[a-z]', line)]       # of rosbags-convert
 
 
 def test_every_module_is_in_a_room():

@@ -150,7 +150,7 @@ class BatchSimulation(Answer):
             **of_mechanism(self.model, self.asked), 'runs': len(self.q), 'instants': len(self.t),
             'completed': int(self.completed.sum()),
             'drawn': [{'name': item.name, 'of': 'start' if item.start else 'file', 'mean': item.value,
-                       'stddev': item.stddev, 'unit': item.unit, 'by': '--vary' if item.name in by_option else 'file'}
+                       'stddev': item.stddev, 'unit': item.unit, 'by': 'vary' if item.name in by_option else 'file'}
                       for item in [*of_file, *self.varied]],
             'end': {name: self._ending(name) for name in self._columns} if self.completed.any() else {},
             'failed': self.failures, **self.cost, **({'t': self.t, 'q': self.q, 'qd': self.qd} if full else {})}

@@ -44,6 +44,9 @@ class AllCoordinates:
         known = [name for name in signature(FORMULATIONS[formulation]).parameters if name not in NOT_OPTIONS]
         if not set(options) <= set(known):
             raise SettingError('options', sorted(options), f'options of {formulation}: {", ".join(known) or "none"}')
+        for option, value in options.items():
+            if isinstance(value, bool):
+                raise SettingError(option, value, 'a number, or several')
         self.task, self.record, self.n = task, record, len(task.model.names)
         self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
         self._rows = list(task.model.moving if formulation in EXACT_ROWS else range(len(task.model.rows)))

@@ -15,6 +15,7 @@ from ...bags.channel_samples import InstantSamples, by_stamp
 from ...bags.messages import linkage_message, serialized
 from ...dynamics.model import Model
 from ...errors import SampleError
+from ...settings import names_in
 from ...sources.machine import own_sources, unused_variances
 from ...sources.map import ChannelSource
 from ...sources.topic_samples import OwnTopicSamples
@@ -46,7 +47,7 @@ class MechanismNode(ManagedNode[Model]):
         s, channels = self.settings, self.stage.channels
         self.sources = node_sources(s.sources, model, channels)
         own: dict[str, list[ChannelSource]] = {}
-        for source in own_sources(self.sources, model, channels, s.unstamped.split()):
+        for source in own_sources(self.sources, model, channels, names_in(s.unstamped)):
             own.setdefault(source.topic, []).append(source)
         self._own = {topic: OwnTopicSamples(topic, group) for topic, group in own.items()}
         self.frame = model.description.name

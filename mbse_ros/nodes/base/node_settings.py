@@ -9,7 +9,7 @@ from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
 from ...scale.scale_file import ScaleSettings
-from ...settings import Settings, same_as, setting
+from ...settings import Settings, names_in, same_as, setting
 from ...simulation.cycle import CYCLES
 
 RELIABILITY = ('best_effort', 'reliable')
@@ -293,7 +293,7 @@ class LinkageNodeSettings(MechanismSensorSettings):
 
     def load(self, *free: str) -> Model:
         """With the numbers that a filter may estimate, too."""
-        return super().load(*self.free.split(), *free)
+        return super().load(*names_in(self.free), *free)
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def graph_checks(machine: Machine, namespace: str | None, seconds: float,
     try:
         return traffic_checks(listen(machine, expected, namespace, seconds), expected)
     except BagError as error:
-        return [Check('topics', FAILS, error.reason, 'choose one with --namespace')]
+        return [Check('topics', FAILS, error.reason, 'choose one: namespace')]
     except MbseError as error:
         return [Check('topics', FAILS, str(error), SOURCE)]
 

@@ -22,7 +22,8 @@ import yaml
 
 from ...compiled.cache import cache_folder
 from ...description.presets import preset_file, preset_parameters
-from ...errors import SettingError
+from ...errors import SettingError, did_you_mean
+from ...report.files import check_new
 from ...resources import share_directory
 from ...settings import Settings, same_as, setting
 from ..base.node_settings import RELIABILITY, LatencySettings, LifecycleSettings, SimulationSettings
@@ -145,7 +146,7 @@ class GraphArguments(Settings):
             known = NODES[item.executable].names() | {'use_sim_time'} if item.executable in NODES else parameter_names()
             if '*' not in item.executable and item.executable not in NODES or item.name not in known:
                 raise SettingError('preset', self.preset, f'parameters of nodes of this package; {item.node} has no '
-                                   f'{item.name}')
+                                   f'{item.name}{did_you_mean(item.name, known)}')
         if not any(item.is_of(node) for item in found for node in nodes):
             raise SettingError('preset', self.preset, f'parameters of {", ".join(sorted(nodes))}; it has those of '
                                + ', '.join(sorted({item.node for item in found})))
@@ -195,6 +196,7 @@ class GraphArguments(Settings):
         configuration."""
         found = []
         if self.record:
+            check_new(Path(self.record), 'record')
             found.append(Process('recorder_node', 'recorder_node', self.namespace, respawn=True, parameters={
                 'use_sim_time': False, 'bag': self.record, 'sensor_reliability': self.reliability, **recorded},
                                  again={'beside': True}))

@@ -15,7 +15,7 @@ from ...dynamics.model import Model, load_model
 from ...errors import SettingError
 from ...filters.linkage_settings import LinkageSettings
 from ...mechanism.sensors import sensor_model
-from ...settings import same_as, setting
+from ...settings import names_in, same_as, setting
 from ...simulation.linkage import LinkagePlantSettings
 from ...sources.machine import for_mechanism
 from ...sources.map import NO_MAP, load_sources
@@ -82,10 +82,10 @@ def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
         raise SettingError('mechanism', description.name, 'a mechanism with sensors')
     if words.strip() == ENCODERS and ENCODERS not in known:
         return [name for name, sensor in known.items() if sensor.kind == 'encoder']
-    for name in words.split():
+    for name in names_in(words):
         if name not in known:
             raise SettingError('sensors', name, f'sensors of {description.name}: {", ".join(known)}')
-    return words.split()
+    return names_in(words)
 
 
 def mapped_topics(arguments: LinkageArguments, sensors: Sequence[str]) -> dict[str, str]:

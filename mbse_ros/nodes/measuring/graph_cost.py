@@ -62,7 +62,7 @@ def check_rates(rates: Iterable[int]) -> None:
     """Raise SettingError for a rate whose period is no multiple of the observer's step: a segment ends on its grid."""
     for rate in rates:
         if SECOND % rate or SECOND // rate % GRID_NS:
-            raise SettingError('--rates', rate, '1000 Hz divided by a whole number: the observer has steps of 1 ms')
+            raise SettingError('rates', rate, '1000 Hz divided by a whole number: the observer has steps of 1 ms')
 
 
 def measure_graph(machine: str, sets: Sets, rate: int, composed: bool) -> GraphCost:

@@ -22,6 +22,7 @@ from ...description.load import known_machines
 from ...description.model import MechanismDescription
 from ...errors import BagError, DescriptionError, SettingError
 from ...machine import Machine
+from ...progress import lengthy
 from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
@@ -49,6 +50,7 @@ Read = tuple[str, Recording]        # with the frame_id of its samples
 By = Callable[[Callable[[str | Path], Read], Sequence[str | Path]], Iterable[Read]]
 
 
+@lengthy('reading bags')
 def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None = None,
              sources: SourceMap | None = None, by: By | None = None) -> list[Recording]:
     """Samples of all bags; ``by``: who reads them, as ``map`` does; default one after the other.
@@ -151,6 +153,7 @@ def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Ma
     return calibrated(prior, text, recordings, parse_payloads(payloads, recordings, prior))
 
 
+@lengthy('calibrating')
 def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loads: Mapping[str, KnownLoad],
                balance: CalibrationBalance | None = None) -> Calibration:
     """By recordings; ``text``: the file of the machine before; ``balance`` may be kept for the next call."""

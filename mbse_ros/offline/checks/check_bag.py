@@ -16,6 +16,7 @@ from ...bags.topics import TopicMap
 from ...dynamics.model import Model
 from ...filters.parts.problem import problem
 from ...machine import Machine
+from ...progress import lengthy
 from ...report.result import Answer
 from ...sources.map import SourceMap
 from ...sources.reader import mechanism_reader, sample_reader
@@ -59,6 +60,7 @@ class Checked(Answer):
                              for item in self.findings], 'unchecked': self.unchecked, 'notes': self.notes}
 
 
+@lengthy('reading and judging the bag')
 def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
               sources: SourceMap | None = None) -> Checked:
     """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's, and
@@ -75,6 +77,7 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     return _checked(reader, samples, findings, judged(samples, machine, reader.ages))
 
 
+@lengthy('reading and judging the bag')
 def check_mechanism(bag: Path, model: Model, sensors: Sequence[str] = (), namespace: str | None = None,
                     sources: SourceMap | None = None) -> Checked:
     """The same of a mechanism with some of its ``sensors``, default all; raises as above, and SettingError."""

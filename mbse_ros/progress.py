@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that takes long says what it is, once, where one listens; a library is silent unless it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+UNTIL = 1.0     # s of work before it is said
+_SAY: list[Callable[[str], object]] = []
+
+
+def say_lengthy(say: Callable[[str], object] | None) -> None:
+    """From here on ``say`` gets a text of work that takes longer than a second, in another thread; None: nobody.
+
+    >>> say_lengthy(print)      # of Python, which is silent else
+    """
+    _SAY[:] = [] if say is None else [say]
+
+
+@contextmanager
+def lengthy(what: str) -> Iterator[None]:
+    """A block, or a decorated function, that is said where it takes longer than ``UNTIL``."""
+    if not _SAY:
+        yield
+        return
+    timer = Timer(UNTIL, _SAY[0], [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
