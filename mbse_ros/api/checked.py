@@ -47,7 +47,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {      # by what stands
     'Sequence[float]': (_is_array, 'numbers'),
     'np.ndarray': (_is_array, 'an array of numbers'),
     'names': (_is_names, 'a list of names'),
-    'paths': (lambda value: isinstance(value, Collection) and all(map(_is_path, value)), 'a list of paths'),
+    'paths': (lambda value: isinstance(value, Collection) and all(map(_is_path, value)), 'a list of names or paths'),
     'payloads': (lambda value: isinstance(value, Mapping) or not isinstance(value, str) and _is_names(value),
                  'the loads of the bags by their names, {bag: kg}, or words bag=kg'),
     'survey': (callable, 'what gives a Survey'),
@@ -58,7 +58,9 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {      # by what stands
     'Inputs': (callable, 'a function of time, positions and velocities'),
     'Tuning': (lambda value: isinstance(value, (str, Mapping)) or _is_names(value), "settings, {'name': value} or "
                "['name=value']"),
-    'Log': (lambda value: _is_path(value) or isinstance(value, (Samples, Mapping)), 'the path of a bag, Samples (a '
+    'Observer': (lambda value: hasattr(value, 'estimator') and hasattr(value, 'core'), 'an Observer'),
+    'Log': (lambda value: _is_path(value) or isinstance(value, Samples) or isinstance(value, Mapping) and bool(value),
+            'the path of a bag, Samples (a '
             'simulation has them as its `samples`), or a mapping from channels to (t, values)'),
 }
 LONGER = {      # in this order

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +76,9 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
             found = [f'observer.estimator={estimator}', *found]
         return of_machine(log, item, [*before, *found], namespace, backend, sources, every, output, full, assumed)
     refuse_options('a machine', {'every': every or None})
+    if estimator is not None:
+        from ..filters.filters import check_filter
+        check_filter(estimator)
     named = [f'linkage.estimator={estimator}'] if estimator else []
     return of_mechanism(log, item, [*before, *named, *found], sensors or (), step, namespace, backend, output, sources)
 
@@ -199,8 +201,9 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     >>> smooth(simulate('four_bar', 2.0, sensors=['encoder']).samples, mechanism='four_bar').estimator
     'smoother'
     """
-    if lag is not None and not (math.isfinite(lag) and lag > 0):
-        raise SettingError('lag', lag, 'a positive number, s')
+    for name, value in (('lag', lag), ('step', step)):
+        if value is not None:
+            check_positive(**{name: value})
     item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
     found = words(tuning or {})
     if isinstance(item, Machine):

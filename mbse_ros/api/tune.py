@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DescriptionError, SettingError, refuse_options
+from ..errors import DescriptionError, SettingError, check_count, check_positive, refuse_options
 from ..progress import lengthy
 from ..report.data import Table
 from ..report.result import Answer
@@ -118,11 +118,16 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
     True
     """
     from ..filters.tuning import tune as search  # here, as it takes its time to import
+    if skip < 0:
+        raise SettingError('skip', skip, 'seconds from 0')
     if isinstance(observer, Observer):
         refuse_options('mechanisms and logs in files', {'estimator': estimator, 'sensors': sensors or None,
                                                         'mechanism': mechanism, 'dt': dt, 'sources': sources,
                                                         'namespace': namespace})
         return _of_observer(observer, logs, z, zd, stddev, skip)
+    check_count(seeds=seeds)
+    if dt is not None:
+        check_positive(dt=dt)
     refuse_options('an Observer', {'logs': logs, 'z': z, 'zd': zd, 'stddev': stddev})
     if not STEP * 10 < duration <= 1000.0:
         raise SettingError('duration', duration, f'seconds, more than {STEP * 10:g} and up to 1000')
@@ -133,7 +138,7 @@ def tune(observer: Observer | Loadable | Sequence[str | Path], logs: Samples | S
         [observer])
     of, odd = mechanism_of_logs(files, mechanism), list[str]()
     if mechanism is None:
-        refuse_options('bags, with a mechanism', {'namespace': namespace, 'sources': sources})
+        refuse_options('bags, with a mechanism', {'namespace': namespace, 'sources': sources, 'dt': dt})
         filter_, found = _simulated(of, estimator, sensors, seeds, duration, backend)
     else:
         filter_ = _observer(model_of(of, backend), estimator, sensors, backend)
@@ -168,6 +173,8 @@ def mechanism_of_logs(sources: Sequence[Any], mechanism: Loadable | None) -> Loa
     from ..description.load import SUFFIXES
     if mechanism is not None:
         return mechanism
+    if not sources:
+        raise SettingError('observer', [], 'an Observer, a mechanism, or logs')
     name = str(sources[0])
     if len(sources) > 1 or isinstance(sources[0], (str, Path)) and (
             name.lower().endswith('.csv') or Path(name).is_dir() or (

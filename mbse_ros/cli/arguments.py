@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ..report.data import Table
     from ..report.result import Answer
 
-OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model'}      # by the names of arguments, where they differ
+# by the names of arguments, where they differ
+OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model', 'folder': 'output'}
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
 Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]

@@ -25,7 +25,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
     old = earlier(folder)
     for name in files:
         if name not in old and (folder / name).exists():
-            raise SettingError('output', str(folder), f'a folder without a {name} of others')
+            raise SettingError('folder', str(folder), f'a folder without a {name} of others')
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, *(name for name in files if name != MANIFEST)):
         (folder / name).write_bytes(files[name].encode())
@@ -40,7 +40,7 @@ def check_earlier(folder: Path) -> None:
 
 def earlier(folder: Path) -> list[str]:
     """Files of an earlier export; SettingError for a folder that holds something else."""
-    wrong = SettingError('output', str(folder), 'a new or empty folder, or one that export-c wrote')
+    wrong = SettingError('folder', str(folder), 'a new or empty folder, or one that export-c wrote')
     if not folder.exists() and not folder.is_symlink():
         return []
     if not folder.is_dir():

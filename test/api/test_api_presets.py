@@ -92,7 +92,9 @@ def test_a_graph_without_its_nodes_refuses_a_preset():
     ('observer_node', 'noise', 'has those of observer_node'), ('/observer_node', 'noise', 'has those of /observer'),
     ('/*/*/observer_node', 'noise', 'has those of'), ('/**/obsever_node', 'noise', 'obsever_node has no noise'),
     ('/**/observer_node', 'noice', 'observer_node has no noice'), ('/**', 'noice', r'has no noice'),
-    ('/**/observer_node', 'low_pass', 'observer_node has no low_pass')])
+    ('/**/observer_node', 'low_pass', 'observer_node has no low_pass'),
+    ('/**/observer_node', 'pressure_psd', 'observer_node takes: pressure_psd: got .paper., expected a float'),
+    ('/**/observer_node', 'weighing', 'observer_node takes: weighing: got .paper., expected one of')])
 def test_a_graph_takes_what_ros_gives_to_one_of_its_nodes(tmp_path, node, setting, said):
     """By its whole name: a preset of another namespace would do nothing."""
     preset = tmp_path / 'own.yaml'

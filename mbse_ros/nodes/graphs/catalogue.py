@@ -45,8 +45,12 @@ class Executable:
 
     def names(self) -> set[str]:
         """Names of all its parameters."""
-        groups = (*self.fixed, *((self.tuned,) if self.tuned else ()))
-        return {item.name for group in groups for item in fields(group)}
+        return {item.name for group in self.groups for item in fields(group)}
+
+    @property
+    def groups(self) -> tuple[type[Settings], ...]:
+        """The classes that have them."""
+        return (*self.fixed, *((self.tuned,) if self.tuned else ()))
 
 
 NODES: dict[str, Executable] = {

@@ -147,6 +147,12 @@ class GraphArguments(Settings):
             if '*' not in item.executable and item.executable not in NODES or item.name not in known:
                 raise SettingError('preset', self.preset, f'parameters of nodes of this package; {item.node} has no '
                                    f'{item.name}{did_you_mean(item.name, known)}')
+            try:
+                for group in NODES[item.executable].groups if item.executable in NODES else ():
+                    if item.name in group.__dataclass_fields__:
+                        parse_arguments({item.name: item.value}, group)
+            except SettingError as error:
+                raise SettingError('preset', self.preset, f'values that {item.node} takes: {error}') from error
         if not any(item.is_of(node) for item in found for node in nodes):
             raise SettingError('preset', self.preset, f'parameters of {", ".join(sorted(nodes))}; it has those of '
                                + ', '.join(sorted({item.node for item in found})))
