@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from os import PathLike
 from sys import float_info
 from typing import Any, TypeVar, cast
@@ -19,6 +19,10 @@ from ..machine import Machine
 from .samples import Samples
 
 F = TypeVar('F', bound=Callable[..., Any])
+
+
+def _is_finite(value: Any) -> bool:
+    return bool(abs(value) <= float_info.max)       # of whole numbers of any size, too
 
 
 def _is_path(value: object) -> bool:
@@ -42,8 +46,8 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {      # by what stands
     'path': (_is_path, 'a name or a path'),
     'bool': (lambda value: isinstance(value, (bool, np.bool_)), 'True or False'),
     'int': (lambda value: isinstance(value, Integral) and not isinstance(value, bool), 'a whole number'),
-    'float': (lambda value: isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-              and bool(abs(value) <= float_info.max), 'a finite number'),
+    'float': (lambda value: isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value),
+              'a finite number'),
     'Sequence[float]': (_is_array, 'numbers'),
     'np.ndarray': (_is_array, 'an array of numbers'),
     'names': (_is_names, 'a list of names'),
