@@ -226,8 +226,9 @@ class MachineFilter:
         q, qd, qdd = (np.array(column) for column in zip(*map(self._motion, mean)))
         warnings = [f'{state.status.name} at {at:.3f} s: {state.reason}' for state, at, before in zip(
             states, t.tolist(), [None, *states]) if state.faults and (before is None or state.faults & ~before.faults)]
+        warnings += [self.stage.note] if self.stage.note else []
         return MachineMotion(self.machine.model, self.stage.settings.estimator, t, self.names, mean, stddev, q, qd,
-                              qdd, (), np.zeros((len(t), 0)), self.channels, innovation, spread, used,
+                             qdd, (), np.zeros((len(t), 0)), self.channels, innovation, spread, used,
                              status=tuple(state.status.name.lower() for state in states), warnings=tuple(warnings),
                              machine=self.machine)
 

@@ -142,8 +142,9 @@ class HydraulicObserver:
     def _one_load(self) -> str:
         if self.settings.weighing == 'joint' or why_unweighed(self.machine):
             return ''
-        return (f'weighing {self.settings.weighing}: the interval holds for one load throughout. After a change the '
-                'mass follows over many seconds, without CHANGING; masses that contradict each other raise no alarm')
+        return (f'weighing {self.settings.weighing}: the state has no mass. That which is weighed by it, and its '
+                'interval, are for one load throughout: after a change the mass follows over many seconds, without '
+                'CHANGING; masses that contradict each other raise no alarm')
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared

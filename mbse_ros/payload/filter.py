@@ -238,6 +238,11 @@ class MassFilter:
         return self._low_pass.total
 
     @property
+    def first_share(self) -> float:
+        """What the first of samples that are ``alike`` still counts, at most."""
+        return (1.0 - self._gain) ** max(self.samples - 1, 0)
+
+    @property
     def low_passed(self) -> np.ndarray:
         """Mass and derivatives (1 + parameters,) before the window."""
         return self._low_pass.value

@@ -214,8 +214,11 @@ class PaperEstimator:
         if value is None:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
         variance, freedom = self._filter.variance
-        if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
-            variance, freedom = (1 if self._plain else samples) / self._filter.total, inf
+        # before there are two batches as uncertain as one sample by the observer's covariance; of samples that are
+        # alike the first one lingers, which no scatter of the others shows
+        stated = (self._filter.first_share ** 2 if self._plain else samples) / self._filter.total
+        if variance == inf or self._plain and t_quantile(freedom) ** 2 * variance < NORMAL ** 2 * stated:
+            variance, freedom = stated, inf
         systematic = sum(s * s * v for s, v in zip(value[1:].tolist(), self._variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         return Mass(float(value[0]), sqrt(variance + systematic), half, raw, float(self._filter.low_passed[0]), samples,

@@ -201,8 +201,16 @@ class PayloadStage:
 
     @property
     def note(self) -> str:
-        """What is wrong with the tuning in force; '' when nothing is."""
-        return too_slow(self._machine, 'payload.min_speed', self.settings.min_speed)
+        """What is wrong with the tuning in force, or has no effect; '' when nothing is."""
+        return '; '.join(filter(None, [too_slow(self._machine, 'payload.min_speed', self.settings.min_speed),
+                                       self._idle()]))
+
+    def _idle(self) -> str:
+        """What has no effect with the way in which the observer's states, once there are some, are weighed."""
+        if self._mass is None or not self._weighs or self.settings.low_pass == 'information':
+            return ''
+        return (f'payload.low_pass {self.settings.low_pass} has no effect: the observer weighs (weighing joint), and '
+                'its samples count by their information; weighing apart has it')
 
     @property
     def budget(self) -> tuple[Cause, ...]:

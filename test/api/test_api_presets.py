@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Presets: a name for the settings of a paper, the same for Python, the command line and the nodes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,37 @@ def test_the_paper_says_that_it_is_for_one_load():
     found = mbse.estimate(lift, 'patu655_lift', preset='paper')
     assert any('one load throughout' in warning for warning in found.warnings)
     assert not any('one load' in warning for warning in mbse.estimate(lift, 'patu655_lift').warnings)
+
+
+def test_a_low_pass_that_has_no_effect_is_said():
+    """That of the paper, where the observer weighs; and ``Observer`` says what its way to weigh gives up."""
+    lift = mbse.simulate('patu655_lift', payload=50.0, duration=2.0).samples
+    for weighing, said in (('joint', True), ('apart', False)):
+        tuning = {'payload.low_pass': 'plain', 'observer.weighing': weighing}
+        found = mbse.estimate(lift, 'patu655_lift', tuning=tuning)
+        assert any('payload.low_pass plain has no effect' in warning for warning in found.warnings) is said
+        seen = mbse.Observer('patu655_lift', 'hydraulic', weighing=weighing).run(lift).warnings
+        assert any('the state has no mass' in warning for warning in seen) is not said
+
+
+def test_spikes_that_no_gate_rejects_are_doubts():
+    """With a gate they are said, and the estimate copes with them."""
+    lift = mbse.simulate('patu655_lift', payload=50.0, duration=3.0).samples
+    values = lift.values.copy()
+    values[100::37, lift.names.index('pressure/lift_piston')] += 4e6
+    for gate, among in ((0.9999, False), (1.0, True)):
+        found = mbse.estimate(replace(lift, values=values), 'patu655_lift', tuning={'observer.gate': gate})
+        line, = (warning for warning in found.warnings if 'stand out alone' in warning)
+        assert 'rejects them, unless its gate is 1' in line and (line in found.doubts) is among
+        assert not any('pressure/lift_rod' in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize('load', [50.0, 200.0])
+def test_the_first_sample_of_the_plain_low_pass_is_in_the_interval_while_it_lingers(load):
+    """It counts alone at first, and the scatter of those that follow says nothing of its error."""
+    for seed in (1, 2, 3):
+        lift = mbse.simulate('patu655_lift', payload=load, duration=2.0, seed=seed).samples
+        found = mbse.estimate(lift, 'patu655_lift', preset='paper')
+        counts = np.array(found.status) == 'updating'
+        assert np.count_nonzero(counts) > 50
+        assert ((found.lower <= load) & (load <= found.upper))[counts].all(), seed

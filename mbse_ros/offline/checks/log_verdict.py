@@ -6,7 +6,7 @@ are not to be trusted, or why no segment came out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,8 +34,13 @@ ODD_SHARE = 0.02
 DOUBTED, DOUBTED_S = 0.1, 1.0       # share of the time of weighing, and s, of masses that are implausible
 MOSTLY = 0.8        # such a share, where contact explains them
 HELD = (PayloadStatus.NO_DATA, PayloadStatus.OUTSIDE_STROKE, PayloadStatus.NOT_OBSERVABLE)
-COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'spikes', 'huge', 'forces')
-"""Kinds of findings with which an estimate copes: by its interval, or it leaves the samples out and holds the mass."""
+COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'huge', 'forces')
+
+
+def copes_with(gate: float) -> tuple[str, ...]:
+    """Kinds of findings with which an estimate with such a gate copes: by its interval, or it leaves the samples out
+    and holds the mass. A gate of 1 leaves no spikes out."""
+    return (*COPES, 'spikes') if gate < 1.0 else COPES
 
 
 def unused_lines(dropped: dict[str, int]) -> list[str]:
@@ -151,11 +156,12 @@ def state_lines(track: Track) -> list[str]:
                                   lambda k: track.reasons[track.observer_reason[k]])
 
 
-def fit_lines(track: Track, single: bool = True) -> list[str]:
-    """Channels whose samples lie often far, or with ``single`` once very far, from what the observer predicts."""
+def fit_lines(track: Track, single: bool = True, only: Collection[str] = ()) -> list[str]:
+    """Channels whose samples lie often far, or with ``single`` once very far, from what the observer predicts;
+    ``only``, if there are any, those that have spoilt the state, from which the others are far by that."""
     lines, count = [], len(track)
     for channel, far, worst, at in zip(track.last.state.channels, track.far, track.worst, track.worst_at):
-        if single and worst > VERY_FAR or far > ODD_SHARE * count:
+        if (not only or channel in only) and (single and worst > VERY_FAR or far > ODD_SHARE * count):
             lines.append(f'{channel}: {far} of {count} samples lie more than {FAR:g} sigma from their prediction, the '
                          f'farthest {worst:.0f}, at t = {track.elapsed[at]:.2f} s: the sensor jumped, or the model '
                          'does not fit')
@@ -213,12 +219,14 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
     clocks = any(finding.kind == 'clock' for finding in findings)    # then it is neither the machine nor a sensor
     commands = [finding.line for finding in findings if finding.kind in ('rate', 'offset') and all(
         name.startswith('command/') for name in finding.channels)]      # nor then
-    doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, single=False))
+    copes = copes_with(pipeline.observer.settings.gate)
+    spoilt = {name for item in findings if item.kind == 'spikes' and item.kind not in copes for name in item.channels}
+    doubted, unfit = ([], []) if clocks else (implausible_lines(track), fit_lines(track, False, spoilt))
     blamed = [*unfit, *doubted]
-    wrong = tuple(finding.line for finding in findings if finding.kind not in COPES)
+    wrong = tuple(finding.line for finding in findings if finding.kind not in copes)
     odd = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
-           *state_lines(track), *([] if clocks or commands else [*fit_lines(track), *doubted]),
-           *mass_lines(track, machine), *(item.line for item in findings if item.kind in COPES), *verdict.notes]
+           *state_lines(track), *([] if clocks or commands else [*fit_lines(track, only=spoilt), *doubted]),
+           *mass_lines(track, machine), *(item.line for item in findings if item.kind in copes), *verdict.notes]
     doubts = (*wrong, *(commands if commands and blamed else blamed))
     return LogVerdict(wrong, tuple(odd), tuple(dict.fromkeys(doubts)))
 

@@ -143,7 +143,7 @@ def _spikes(name: str, series: Series, noise: float, unit: str, scale: float) ->
     first = int(np.flatnonzero(single)[0])
     return [Finding('spikes', (name,), f'{count} of {values.size} samples stand out alone by '
                     f'{scale * least:.3g} {unit} and more, the first at t = {series.t[first + 1]:.1f} s',
-                    'look at its cable, its shield and its driver: an estimate rejects them')]
+                    'look at its cable, its shield and its driver: an estimate rejects them, unless its gate is 1')]
 
 
 def _fillers(name: str, series: Series, noise: float, unit: str, scale: float) -> list[Finding]:
@@ -163,7 +163,8 @@ def _fillers(name: str, series: Series, noise: float, unit: str, scale: float) -
         return []
     return [Finding('spikes', (name,), f'{counts.max()} of {values.size} samples are exactly '
                     f'{scale * filler:.6g} {unit}, {count} times far from those beside them',
-                    'let its driver send nothing where it has no value: an estimate rejects them')]
+                    'let its driver send nothing where it has no value: an estimate rejects them, unless its gate is '
+                    '1')]
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
