@@ -52,6 +52,9 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('from the URDF', tuple(TableRow(about, text) for about, text in mechanism.remarks.items())),
         Section('joints', tuple(_joint(joint) for joint in mechanism.joints.values())),
         Section('named coordinates', tuple(_coordinate(mechanism, item) for item in mechanism.coordinates.values())),
+        Section('quasi-velocities', tuple(TableRow(
+            name, f'velocity of {item.point or item.body}', f'{item.unit}, along {list(item.along)} of its body'
+            if item.along else item.unit) for name, item in mechanism.quasi_velocities.items())),
         Section('start', tuple(_initial(mechanism))),
         Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
@@ -145,7 +148,8 @@ def _initial(mechanism: MechanismDescription) -> Iterable[TableRow]:
     for name, item in mechanism.initial.position.items():
         yield TableRow(name, show(item, _unit(mechanism, name)), 'position')
     for name, item in mechanism.initial.velocity.items():
-        yield TableRow(name, show(item, RATES[_unit(mechanism, name)]), 'velocity')
+        quasi = mechanism.quasi_velocities.get(name)
+        yield TableRow(name, show(item, quasi.unit if quasi else RATES[_unit(mechanism, name)]), 'velocity')
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> TableRow:

@@ -22,7 +22,7 @@ from .language.quantity import ValueKind, not_negative
 from .language.references import References, read_sketch
 from .language.scalar import Numbers
 from .machine_parts import NO_HYDRAULICS, Cylinder
-from .model import Driver, Initial, Level, MechanismDescription, Spring
+from .model import Driver, Initial, Level, MechanismDescription, QuasiVelocity, Spring
 from .sections.load_bodies import read_bodies, read_joints, shared_joints
 from .sections.load_calibration import read_calibration
 from .sections.load_coordinates import (
@@ -35,7 +35,7 @@ from .sections.load_coordinates import (
 )
 from .sections.load_forces import read_forces, read_friction, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
-from .sections.load_nonholonomic import read_nonholonomic
+from .sections.load_nonholonomic import read_nonholonomic, read_quasi_velocities
 from .sections.load_payload import read_base, read_payload
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
@@ -53,7 +53,7 @@ MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # se
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
-             'nonholonomic', 'friction', 'sources', 'scale', *MACHINE)
+             'nonholonomic', 'friction', 'quasi_velocities', 'sources', 'scale', *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
@@ -198,6 +198,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         if name in springs:
             raise parts['springs'].error('another name, a damper of the URDF has it', name, name)
     drivers: dict[str, Driver] = read('drivers', read_drivers, default={})
+    quasi: dict[str, QuasiVelocity] = read('quasi_velocities', read_quasi_velocities, default={})
     modules: dict[str, tuple[str, ...]] = read('modules', read_modules, default={})
     hydraulics = (read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if 'hydraulics' in parts
                   else NO_HYDRAULICS if cylinders else None)
@@ -213,11 +214,12 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         sensors=read('sensors', read_sensors, drivers, machine, default={}),
         coordinate_type=_coordinate_type(parts, references),
         independent=read('independent', read_independent, drivers, default=()),
-        initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
+        initial=read('initial', read_initial, drivers, quasi, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
         payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
         scale=parts.get('scale'), nonholonomic=read('nonholonomic', read_nonholonomic, default={}),
-        friction=read('friction', read_friction, default={}),        remarks=robot.remarks if robot is not None else {})
+        friction=read('friction', read_friction, default={}), quasi_velocities=quasi,
+               remarks=robot.remarks if robot is not None else {})
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

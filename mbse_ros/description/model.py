@@ -161,6 +161,22 @@ class NonHolonomic:
 
 
 @dataclass(frozen=True)
+class QuasiVelocity:
+    """Velocity that has a name and is the derivative of no coordinate: of a ``point``, m/s, or, without one, of the
+    ``body``, rad/s, along the unit vector ``along`` in the frame of the body (empty: of a body in a plane)."""
+
+    name: str
+    body: str
+    along: tuple[float, ...] = ()
+    point: PointRef | None = None
+
+    @property
+    def unit(self) -> str:
+        """'m/s' or 'rad/s'."""
+        return 'rad/s' if self.point is None else 'm/s'
+
+
+@dataclass(frozen=True)
 class JointFriction:
     """Coulomb friction in a ``joint`` (revolute, prismatic or slot): ``coefficient`` times the normal force that the
     joint's constraints exert, against the sliding; of a revolute joint at the ``radius`` of its pin, m. ``speed``, m/s,
@@ -273,6 +289,7 @@ class MechanismDescription:
     scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
     nonholonomic: dict[str, NonHolonomic] = field(default_factory=dict)
     friction: dict[str, JointFriction] = field(default_factory=dict)
+    quasi_velocities: dict[str, QuasiVelocity] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
 
     @property
@@ -293,6 +310,6 @@ def fingerprint(description: MechanismDescription) -> str:
     replaced the file's valves. A key that came later does not count where a file leaves it out.
     """
     text = content(description)
-    for later in ('friction={}', 'nonholonomic={}', 'calibration=None'):
+    for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -112,8 +112,9 @@ class Model:
         """
         given = self.description.initial.velocity
         M, J, rate = self._rest(self._assembled, self.parameters)
-        n = len(self.names)
-        rows = np.vstack([J.reshape(-1, n), np.eye(n)[self.system.indices(given)]])
+        n, quasi = len(self.names), self._quasi()
+        named = [np.eye(n)[self.system.indices([name])[0]] if name not in quasi else quasi[name] for name in given]
+        rows = np.vstack([J.reshape(-1, n), *named])
         values = np.concatenate([-rate, [scalar.value for scalar in given.values()]])
         if self.system.independent:
             metric = np.diag([float(i in self.default and self.names[i] not in given) for i in range(n)])
@@ -126,6 +127,13 @@ class Model:
                                    'velocities that the constraints allow together at this start: at a dead point a '
                                    'coordinate cannot move, and wheels do not slip')
         return State(self._assembled.copy(), qd)
+
+    def _quasi(self) -> dict[str, np.ndarray]:
+        """By quasi-velocity its derivative by qd (n,) at the start."""
+        system = self.system
+        function = ca.Function('quasi', [system.q, system.values.symbol], [ca.densify(ca.jacobian(
+            ca.vertcat(ca.SX(0, 1), *system.quasi.values()), system.qd))])
+        return dict(zip(system.quasi, function(self._assembled, self.parameters).full()))
 
     def with_parameters(self, parameters: np.ndarray) -> Model:
         """The same functions, compiled once, with other parameters (p,); ``start`` stays that of the origin."""

@@ -30,7 +30,7 @@ from .inertia import (
     point_terms,
     spin_terms,
 )
-from .nonholonomic import nonholonomic_rows
+from .nonholonomic import nonholonomic_rows, quasi_velocities
 from .system import System
 from .values import Values
 
@@ -45,7 +45,7 @@ class MechanismSystem(System):
     ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of
     each body; ``potential`` is the energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of
     kinetic and potential energy;
-    ``phi`` (n,) is the friction of joints by the ``multipliers`` (m + k,) of the rows;
+    ``phi`` (n,) is the friction of joints by the ``multipliers`` (m + k,) of the rows; ``quasi`` are quasi-velocities;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
     and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
@@ -60,6 +60,7 @@ class MechanismSystem(System):
     row_bodies: tuple[tuple[str, ...], ...]
     multipliers: ca.SX
     phi: ca.SX
+    quasi: dict[str, ca.SX]
     frames: dict[str, BodyFrame]
     potential: ca.SX
     other_forces: ca.SX
@@ -142,8 +143,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         row_bodies=tuple(row.bodies for row in (*rows, *kinematics.rates)),
         rates=ca.densify(ca.vertcat(ca.SX(0, 1), *(row.expression for row in kinematics.rates))),
         rate_rows=tuple(row.name for row in kinematics.rates),
-        multipliers=multipliers, phi=phi, frames=dict(kinematics.frames), potential=potential,
-        other_forces=ca.densify(applied.other),
+        multipliers=multipliers, phi=phi, quasi=quasi_velocities(kinematics), frames=dict(kinematics.frames),
+        potential=potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},
         gravity=gravity, applied=ca.densify(applied.conservative + applied.other),

@@ -25,6 +25,19 @@ def nonholonomic_rows(kinematics: Kinematics) -> None:
                              for name, row in slips.items()]
 
 
+def quasi_velocities(kinematics: Kinematics) -> dict[str, ca.SX]:
+    """By name, linear in qd (Orsino, modular modelling, section 2)."""
+    found = {}
+    for name, item in kinematics.description.quasi_velocities.items():
+        frame, along = kinematics.frames[item.body], ca.SX(list(item.along))
+        if item.point is not None:
+            velocity = kinematics.velocity_of(kinematics.point(item.point))
+            found[name] = ca.dot(frame.rotation @ along, velocity)
+        else:
+            found[name] = ca.dot(along, frame.omega) if item.along else frame.omega
+    return found
+
+
 def _rolling(kinematics: Kinematics, item: NonHolonomic, size: Scalar, frame: BodyFrame, centre: ca.SX,
              velocity: ca.SX) -> dict[str, ca.SX]:
     """Level components of the velocity of the wheel's lowest point."""

@@ -102,6 +102,12 @@ CASES = [
     ('friction/pin', {'joint': 'C', 'coefficient': 0.2}, 'friction.pin.joint', 'a joint'),
     ('friction', {name: {'joint': 'B', 'coefficient': 0.2, 'radius': 1} for name in ('one', 'two')},
      'friction.two.joint', 'without another friction'),
+    ('quasi_velocities', {'turn': {'body': 'block'}, 'ahead': {'point': 'block.edge', 'along': [1, 0]}}, '', ''),
+    ('quasi_velocities/turn', {'body': 'block', 'along': [1, 0]}, 'quasi_velocities.turn.along', 'body'),
+    ('quasi_velocities/turn', {'body': 'blok'}, 'quasi_velocities.turn.body', 'did you mean block?'),
+    ('quasi_velocities/ahead', {'point': 'block.edge'}, 'quasi_velocities.ahead.along', 'missing'),
+    ('quasi_velocities/ahead', {'along': [1, 0]}, 'quasi_velocities.ahead', 'exactly one of the keys point, body'),
+    ('quasi_velocities/phi', {'body': 'block'}, 'quasi_velocities.phi', 'another name'),
     # keys and head
     ('format', 'mbse/machine/1', 'format', '`mbse convert a.yaml -o NEW.yaml` rewrites it'),
     ('format', 'mbse/mechanism/3', 'format', 'mbse/machine/2'),

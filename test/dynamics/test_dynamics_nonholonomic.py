@@ -216,3 +216,35 @@ def test_what_its_sensors_give(sleigh):
     np.testing.assert_allclose(found.samples.values[:, 0], w, atol=1e-7)
     side = 0.2 * -0.2 * 8.0 * v * w / (0.5 + 8.0 * 0.2 ** 2) + v * w        # a w' + v w of the centre of mass
     np.testing.assert_allclose(found.samples.values[:, 1:].T, [0.0 * v, side], atol=1e-6)
+
+
+@pytest.mark.parametrize('lean', [15.0, 40.0])
+def test_disc_goes_round_in_a_circle(lean):
+    """Start by quasi-velocities: spin about its axis, and precession of a lean that stays (``routh`` is zero)."""
+    text = open(load_model('rolling_disc', backend='vm').description.file).read().replace('15', f'{lean:g}')
+    angle, turn = np.radians(90.0 - lean), 2.0
+    r, m, g = 0.3, 2.0, 9.81
+    A, C, s, c = m * r * r / 4, m * r * r / 2, np.sin(angle), np.cos(angle)
+    spin = (A * turn ** 2 * s * c - m * g * r * c) / ((C + m * r * r) * turn * s)
+    assert abs(routh(0.0, np.array([angle, 0.0, turn, spin]))[1]) < 1e-9
+    text = text[:text.index('initial:')] + f"""quasi_velocities:
+  spin: {{body: disc, along: [0, 1, 0]}}
+  lean: {{body: disc, along: [1, 0, 0]}}
+  up: {{body: disc, along: [0, 0, 1]}}
+initial:
+  velocity: {{spin: {float(spin)!r}, lean: 0, up: {float(turn * s)!r}}}
+"""
+    model = load_model(parse_mechanism(text), backend='vm')
+    assert disc_angles(model, model.start.q, model.start.qd) == pytest.approx([angle, 0.0, turn, spin], abs=1e-9)
+    motion = simulate(model, 1.0, 0.01, 'rk4', formulation='kkt')
+    np.testing.assert_allclose(motion.of('height'), r * np.cos(np.radians(lean)), atol=1e-5)
+    speed = np.hypot(motion.of('x', 1), motion.of('y', 1))
+    np.testing.assert_allclose(speed, abs(spin) * r, rtol=1e-4)
+
+
+def test_quasi_velocities_in_a_plane(sleigh):
+    """Speed along the body and rate of its turning, as ``x`` and ``heading`` of the file."""
+    text = open(sleigh.description.file).read().replace('{x: 0.5 m/s, heading: 3 rad/s}', '{ahead: 0.5, turn: 3 rad/s}')
+    text += 'quasi_velocities: {ahead: {point: sleigh.blade, along: [1, 0]}, turn: {body: sleigh}}\n'
+    start = load_model(parse_mechanism(text), backend='vm').start
+    np.testing.assert_allclose(start.qd, sleigh.start.qd, atol=1e-12)

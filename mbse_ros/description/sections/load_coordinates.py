@@ -12,7 +12,7 @@ from ..language.entry import Entry
 from ..language.expressions import motion
 from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, joint_coordinate, unit_of
-from ..model import RATES, Coordinate, Driver, Initial, Joint, Level
+from ..model import RATES, Coordinate, Driver, Initial, Joint, Level, QuasiVelocity
 
 _AXES = ('x', 'y', 'z')
 _KINDS = ('angle', 'distance', 'joint', *_AXES)
@@ -118,12 +118,17 @@ def read_independent(entry: Entry, references: References, drivers: dict[str, Dr
     return tuple(names)
 
 
-def read_initial(entry: Entry, references: References, drivers: dict[str, Driver]) -> Initial:
-    """Positions and velocities of named coordinates."""
+def read_initial(entry: Entry, references: References, drivers: dict[str, Driver],
+                 quasi: dict[str, QuasiVelocity]) -> Initial:
+    """Positions and velocities of named coordinates, and quasi-velocities."""
     parts = entry.mapping([], ['position', 'velocity'])
     found: dict[str, dict[str, Scalar]] = {'position': {}, 'velocity': {}}
     for what, section in parts.items():
-        for name, item in section.mapping([], references.known_coordinates()).items():
+        others = quasi if what == 'velocity' else {}
+        for name, item in section.mapping([], [*references.known_coordinates(), *others]).items():
+            if name in others:
+                found[what][name] = references.numbers.scalar(item, ValueKind(others[name].unit))
+                continue
             references.coordinate(Entry(item.file, item.key, name))
             if any(driver.coordinate == name for driver in drivers.values()):
                 raise item.error('no start: a driver moves this coordinate from t = 0')
