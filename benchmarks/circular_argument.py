@@ -32,6 +32,7 @@ from pathlib import Path
 
 import numpy as np
 from machine_accuracy import piston_rates
+from pages import write_between
 
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
@@ -41,7 +42,6 @@ from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.studies.many import add_workers, many
 
-MARKS = '<!-- circular_argument.py: begin -->', '<!-- circular_argument.py: end -->'
 LOADS, SLOW = {'patu655_lift': 200.0, 'zx200': 800.0}, {'patu655_lift': 1.1, 'zx200': 0.5}
 MOVING, STILL, AFTER = 1.2, 5.4, (0.1, 0.5, 1.0, 3.0)       # s
 VALVES, WAYS, NORMAL = ('orifice', 'unknown'), ('joint', 'apart'), 1.959964
@@ -245,8 +245,7 @@ def main() -> None:
     text = tables(rows, args.seeds)
     print(text)
     if args.page:
-        before, rest = args.page.read_text(encoding='utf-8').split(MARKS[0])
-        args.page.write_text(f'{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1])[1]}', encoding='utf-8')
+        write_between(args.page, 'circular_argument.py', text)
 
 
 if __name__ == '__main__':

@@ -93,13 +93,16 @@ def formulations(json_: Json = None,
                  output: Plots = None,
                  mechanism: Annotated[list[str] | None, typer.Option(
                      help='Only this mechanism; repeat it.')] = None,
-                 rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10) -> None:
+                 rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10,
+                 motions: Annotated[bool, typer.Option(
+                     '--motions', help='Motions of four mechanisms instead: errors and their order.')] = False
+                 ) -> None:
     """Agreement and cost of all formulations.
 
     For every mechanism of config/mechanisms, in natural, reference-point and relative coordinates.
     """
     from .formulations import run_formulations
-    run_formulations(json_, output, mechanism or [], rounds)
+    run_formulations(json_, output, mechanism or [], rounds, motions)
 
 
 def scaling(json_: Json = None,

@@ -20,13 +20,14 @@ from mbse_ros.dynamics.formulations.by_name import accelerations
 from mbse_ros.dynamics.formulations.semi_recursive import semi_recursive_partition
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import default_scheme, simulate
-from mbse_ros.errors import DescriptionError, MbseError
+from mbse_ros.errors import DescriptionError, MbseError, check_choice
 from mbse_ros.mechanism.assembly import COORDINATES
 from mbse_ros.mechanism.levels import level_rows
 from mbse_ros.report.files import check_file, check_folder, write_json
 from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
+from .motions import MECHANISMS, motion_rows, show_motions
 from .timing import bound_state, interleaved
 
 MOTION = 0.5        # s of the motion from which the states are taken
@@ -52,11 +53,19 @@ class States:
     qd: np.ndarray
 
 
-def run_formulations(json_file: Path | None, output: Path | None, mechanisms: Sequence[str], rounds: int) -> None:
-    """Measure, print and write."""
+def run_formulations(json_file: Path | None, output: Path | None, mechanisms: Sequence[str], rounds: int,
+                     motions: bool = False) -> None:
+    """Measure, print and write; ``motions``: instead of accelerations."""
     check_file(json_file)
     check_folder(output)
     console = wide_console()
+    if motions:
+        for name in mechanisms:
+            check_choice('--mechanism', name, MECHANISMS)
+        moved = motion_rows(list(mechanisms) or MECHANISMS, console)
+        write_json(json_file, {'machine': machine_name(), 'motions': moved})
+        show_motions(console, moved)
+        return
     names = list(mechanisms) or list(known_mechanisms())
     rows = [row for name in track(names, 'measuring', transient=True, disable=not console.is_terminal)
             for row in mechanism_rows(name, rounds)]

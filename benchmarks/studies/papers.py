@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark papers``: each row of the pages of the papers, with what shows it: tests and measurements of
-``papers.yaml``. A row has the status of its page only if all of them ran and none failed."""
+"""``mbse benchmark papers``: each row of the pages of the papers and of the pipeline (docs/papers.md), with what shows
+it: tests and measurements of ``papers.yaml``. A row has the status of its page only if all of them ran and none
+failed."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / 'docs' / 'papers'
 CHECKS = Path(__file__).with_name('papers.yaml')
 SHOWN = ('works', 'better', 'precision', 'departs')             # by a test or a measurement each
+NEEDS_ROS = 'test/nodes/test_nodes_'
 TOLD = ('not built', 'not reproduced', 'cited only', 'drawings', 'notation')
 MEASURE = 'measure:'
 _ROW = re.compile(r'^\| (.+) \|$', re.MULTILINE)
@@ -41,7 +45,8 @@ _ROW = re.compile(r'^\| (.+) \|$', re.MULTILINE)
 @dataclass
 class Row:
     """A row of a page. ``claim``: the word with which its status begins, ``status``: the claim where all that should
-    show it did, else failed or skipped; ``said``: status with its reason; ``where``: files; ``checks``: names."""
+    show it did, else failed or skipped; ``said``: status with its reason; ``where``: files; ``checks``: names;
+    ``command`` that runs them."""
 
     paper: str
     part: str
@@ -49,6 +54,7 @@ class Row:
     said: str
     where: list[str]
     checks: list[str]
+    command: str = ''
     status: str = ''
     tests: list[dict[str, str]] = field(default_factory=list)
     measured: list[dict[str, Any]] = field(default_factory=list)
@@ -91,7 +97,7 @@ def rows_of(paper: str) -> list[Row]:
     shows no row, and for tests that are not there."""
     wanted: dict[str, str] = yaml.safe_load(CHECKS.read_text())[paper]
     rows, used = [], set()
-    for cells in table_rows((PAGES / f'{paper}.md').read_text()):
+    for cells in table_rows(page_of(paper).read_text()):
         keys = [key for key in wanted if cells[0].startswith(key)]
         claim = next((word for word in SHOWN + TOLD if cells[1].startswith(word)), '')
         files = re.findall(r'`(test/(?:\w+/)+\w+\.py)`', cells[-1])
@@ -101,10 +107,16 @@ def rows_of(paper: str) -> list[Row]:
         checks = [check for key in keys for word in wanted[key].split() for check in found(word, files)]
         used.update(keys)
         where = [name for cell in cells[2:] for name in re.findall(r'`((?:\w+/)+\w+\.\w+)`', cell)]
-        rows.append(Row(paper, cells[0], claim, cells[1], [name for name in where if name not in files], checks))
+        rows.append(Row(paper, cells[0], claim, cells[1], [name for name in where if name not in files], checks,
+                        f'./mbse benchmark papers --paper {paper} --part {shlex.quote(cells[0])}' if checks else ''))
     if used != set(wanted):
         raise MbseError(f'{CHECKS.name}: {paper}: no row begins with {", ".join(sorted(set(wanted) - used))}')
     return rows
+
+
+def page_of(paper: str) -> Path:
+    """File of a page; ``papers``: the one above those of the papers."""
+    return (PAGES if paper != PAGES.name else PAGES.parent) / f'{paper}.md'
 
 
 def table_rows(page: str) -> list[list[str]]:
@@ -143,6 +155,10 @@ def functions(file: str) -> frozenset[str]:
 def run_tests(tests: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     """All of them in one process of pytest: by file::function name, outcome and text of each of its cases."""
     cases: dict[str, list[dict[str, str]]] = {}
+    if find_spec('rclpy') is None:
+        cases = {test: [{'name': test, 'outcome': 'skipped', 'text': 'needs ROS 2: run it by ./mbse'}]
+                 for test in tests if test.startswith(NEEDS_ROS)}
+    tests = [test for test in tests if test not in cases]
     if not tests:
         return cases
     with tempfile.TemporaryDirectory() as folder:

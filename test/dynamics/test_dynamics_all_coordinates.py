@@ -11,8 +11,8 @@ from mbse_ros.dynamics.formulations.by_name import FORMULATIONS
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
+from studies.motions import LENGTH, MECHANISMS, STEP, WAYS, motion_row
 
-LENGTH, STEP = 0.3, 0.015
 EXACT = [name for name in FORMULATIONS if name not in ('matrix_r', 'penalty')]
 OTHERS = ('five_bar', 'udwadia_kalaba'), ('excavator_arm', 'projection_inverse'), ('spatial_crane', 'kkt')
 
@@ -56,12 +56,16 @@ def test_steps_under_error_control(reference, scheme):
     assert np.abs(motion.balance).max() < 1e-3 * np.ptp(motion.kinetic)       # whose work is summed by trapezoids
 
 
-def test_penalty_goes_to_the_exact_motion(reference):
-    """What is left is the give of the constraints, 1 / alpha."""
-    model, q = reference('four_bar')
-    away = [np.abs(simulate(model, LENGTH, STEP / 4, 'rk4', formulation='penalty', alpha=alpha).q[-1] - q).max()
-            for alpha in (1e4, 1e6)]
-    assert away[0] / away[1] == pytest.approx(100.0, rel=0.2)
+@pytest.mark.parametrize('mechanism', MECHANISMS)
+def test_every_way_moves_every_mechanism_at_the_order_of_the_scheme(reference, mechanism):
+    """Partitioned, semi-recursive, KKT, Udwadia-Kalaba, projected; penalties and clearances to a limit of their own,
+    which is off by as much as they give."""
+    model, q = reference(mechanism)
+    for way in WAYS:
+        row = motion_row(model, q, way)
+        assert 3.7 < row['order'] < 4.3, way
+        if row['off']:
+            assert row['off'][0] / row['off'][1] == pytest.approx(100.0, rel=0.2), way
 
 
 def test_clearance_gives_way_as_a_penalty_without_stabilisation(reference):

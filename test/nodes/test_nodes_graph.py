@@ -45,7 +45,7 @@ def test_messages_go_all_the_way_and_none_is_lost(watched):
 
 
 def test_estimates_follow_the_truth(watched):
-    watched.until(lambda: watched.heard('payload')[-1].samples > 500)
+    watched.until(lambda: watched.heard('payload') and watched.heard('payload')[-1].samples > 500)
     truth = {to_ns(m.header.stamp): m for m in watched.heard('truth')}
     last = [m for m in watched.heard('state') if to_ns(m.header.stamp) in truth and m.status == m.OK][-1]
     at = truth[to_ns(last.header.stamp)]
@@ -59,6 +59,7 @@ def test_estimates_follow_the_truth(watched):
 
 
 def test_markers_show_both_machines_and_the_payload(watched):
+    watched.until(lambda: len(watched.heard('markers')) >= 30 and watched.heard('payload')[-1].samples > 0)
     kinds = {(m.ns, m.type) for message in watched.heard('markers') for m in message.markers}
     assert kinds >= {('measured', Marker.LINE_STRIP), ('estimated', Marker.LINE_STRIP), ('payload', Marker.SPHERE),
                      ('payload', Marker.TEXT_VIEW_FACING)}

@@ -17,6 +17,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.nodes.base.middleware import _Executor
+from mbse_ros.nodes.errorekf_node import ErrorEkfNode
 from mbse_ros.nodes.graphs.graph import parse_arguments
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.linkage_node import LinkageNode
@@ -66,7 +67,7 @@ def attend(peer, node):
     peer.also = also
 
 
-@pytest.mark.parametrize('kind', [LinkageNode, SmootherNode])
+@pytest.mark.parametrize('kind', [LinkageNode, ErrorEkfNode, SmootherNode])
 @pytest.mark.parametrize('mechanism, text, sensors, published', [
     ('four_bar', LINKAGE, 'encoder crank_gyro', lambda stamp, t: [
         (JointState, 'plc/angles', joint_state(stamp, '', ['other', 'crank'], [9.0, -70.0 - 20.0 * t])),
@@ -100,7 +101,8 @@ def test_a_mechanism_reads_topics_of_others_live_as_offline(
                                  sources=load_sources(path) if path else None)
     assert found.samples == taken and all(
         line.startswith('input/torque: no sample in the bag') for line in found.warnings)
-    if kind is LinkageNode:
+    if kind is not SmootherNode:
+        assert node.get_name() == kind.executable and node.stage.estimator == 'errorEKF_FE' == settings.estimator
         last = {to_ns(m.header.stamp): (list(m.mean), list(m.covariance)) for m in node.sinks['linkage_state'].messages}
         assert last == {e.stamp_ns: (e.mean.tolist(), e.covariance.ravel().tolist()) for e in found.estimates}
 
