@@ -102,7 +102,8 @@ def test_a_mechanism_reads_topics_of_others_live_as_offline(
     assert found.samples == taken and all(
         line.startswith('input/torque: no sample in the bag') for line in found.warnings)
     if kind is not SmootherNode:
-        assert node.get_name() == kind.executable and node.stage.estimator == 'errorEKF_FE' == settings.estimator
+        assert node.get_name() == ('linkage_node' if kind is LinkageNode else 'errorekf_node')
+        assert node.stage.estimator == 'errorEKF_FE' == settings.estimator
         last = {to_ns(m.header.stamp): (list(m.mean), list(m.covariance)) for m in node.sinks['linkage_state'].messages}
         assert last == {e.stamp_ns: (e.mean.tolist(), e.covariance.ravel().tolist()) for e in found.estimates}
 

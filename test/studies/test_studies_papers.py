@@ -2,6 +2,7 @@
 """Rows of the pages of the papers have what shows them, and a row has its status by what ran alone."""
 
 import json
+import shlex
 
 import pytest
 from cli_support import mbse, refused
@@ -24,6 +25,7 @@ def test_every_row_of_a_page_has_tests_that_exist_or_a_reason(paper):
     assert len(rows) > 10 and len({row.part for row in rows}) == len(rows)
     for row in rows:
         assert bool(row.checks) == (row.claim in papers.SHOWN), row.part
+        assert (row.part in shlex.split(row.command)) == bool(row.checks)
         if row.claim in ('departs', 'not built', 'not reproduced'):
             assert len(row.said) > len(row.claim) + 5, f'{row.part}: no reason'
         for name in row.where:
@@ -69,6 +71,13 @@ def test_cases_of_a_test_are_found_by_its_name():
     assert [case['outcome'] for case in run_tests([name])[name]] == ['passed']
     with pytest.raises(MbseError, match='not found'):
         run_tests([name + '_no'])
+
+
+def test_what_needs_ros_is_skipped_without_it(monkeypatch):
+    monkeypatch.setattr(papers, 'find_spec', lambda name: None)
+    name = 'test/nodes/test_nodes_bags.py::test_what_is_sent_is_in_the_bag'
+    [case] = run_tests([name])[name]
+    assert case['outcome'] == 'skipped' and 'needs ROS 2' in case['text']
 
 
 def test_the_command_runs_rows_and_fails_with_them(tmp_path, monkeypatch):
