@@ -46,8 +46,7 @@ def motion_row(model: Model, exact: np.ndarray, way: str) -> dict[str, Any]:
     ``order``. Of constraints that give way the errors are those against their own limit, a quarter of the step;
     ``off`` is what this is off for both ``GIVES``; else None."""
     def end(dt: float, **options: Any) -> np.ndarray:
-        named = {} if way == 'partitioned' else {'formulation': EXACT.get(way) or SOFT[way]}
-        return simulate(model, LENGTH, dt, 'rk4', **named, **options).q[-1]
+        return simulate(model, LENGTH, dt, 'rk4', formulation=EXACT.get(way) or SOFT[way], **options).q[-1]
     if way in EXACT:
         errors, off = [float(np.abs(end(dt) - exact).max()) for dt in (STEP, STEP / 2)], None
     else:
