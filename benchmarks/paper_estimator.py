@@ -27,7 +27,17 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ('', 'test/support')]
 
 from crane_by_hand import masses_of  # noqa: E402
-from crane_runs import OBSERVER, PAYLOAD, crane_of, estimated, log_of, machine_of, printed, smooth, tuning_of  # noqa: E402
+from crane_runs import (  # noqa: E402
+    OBSERVER,
+    PAYLOAD,
+    crane_of,
+    estimated,
+    log_of,
+    machine_of,
+    printed,
+    smooth,
+    tuning_of,
+)
 from pages import write_between  # noqa: E402
 
 from mbse_ros.filters.observer_settings import ObserverSettings  # noqa: E402
