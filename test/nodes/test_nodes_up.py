@@ -21,7 +21,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 
 from mbse_ros.cli.up import up_graph
-from mbse_ros.errors import DescriptionError, MbseError, SettingError
+from mbse_ros.errors import BagError, DescriptionError, MbseError, SettingError
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
@@ -139,6 +139,7 @@ def test_up_knows_its_graphs(monkeypatch):
     ({'cycle': 'walk'}, SettingError, 'lift_hold_lower, random, boom, dig, topic'),
     ({'cycle': 'dig'}, SettingError, 'boom, arm and bucket, not lift'),
     ({'machine': 'patu655_measured', 'simulate': 'true'}, DescriptionError, 'nominal_flow'),
+    ({'record': str(ROOT)}, BagError, 'exists already'), ({'record': '/proc/bag'}, SettingError, '^record: got '),
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):
