@@ -30,7 +30,8 @@ def _is_path(value: object) -> bool:
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, Collection) and all(isinstance(name, str) for name in value)
+    return (isinstance(value, Collection) and not isinstance(value, Mapping)
+            and all(isinstance(name, str) for name in value))
 
 
 def _is_array(value: object) -> bool:

@@ -155,6 +155,10 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     if suffix == PARQUET:
         _check_pyarrow()
     parse_tuning(settings, KINDS)
+    if jobs < 0:
+        raise SettingError('jobs', jobs, 'processes, or 0 for one for each core')
+    if not bags:
+        raise SettingError('bags', bags, 'one bag or more')
     folders, strange = _folders([bags] if isinstance(bags, (str, Path)) else bags)
     name, assumed = recorded_name(folders, namespace) if machine is None else (machine, ())
     described = load_machine(name, valve)

@@ -85,6 +85,7 @@ class Observer:
             self.core = OwnFilter(Equations(self.model, self.sensors, stddev, backend), estimator, options)
         self.channels, self.names = self.core.channels, self.core.names
 
+    @checked
     def start(self, z: Independent | None = None, zd: Independent | None = None,
               stddev: float | Sequence[float] | None = None) -> Observer:
         """Forget, and start at independent coordinates (g,), m or rad, and their velocities (g,), default the file's,
@@ -96,6 +97,10 @@ class Observer:
         from ..streams.start import moved_to
         if self.machine is not None:
             refuse_options('a mechanism: a machine starts from its first samples', {'z': z, 'zd': zd, 'stddev': stddev})
+        if stddev is not None:
+            spread = np.asarray(stddev, dtype=float)
+            if spread.shape not in ((), (len(self.names),)) or not (np.isfinite(spread) & (spread >= 0)).all():
+                raise SettingError('stddev', stddev, f'a number from 0 up, or one for each of {", ".join(self.names)}')
         model = self.model
         q, qd = model.start.q, model.start.qd
         if z is not None:
@@ -255,10 +260,7 @@ class OwnFilter:
         """Start at coordinates and velocities (n,)."""
         z, size = self.equations.model.z, len(self.names)
         own = np.concatenate([q[z], qd[z]])
-        try:
-            spread = np.broadcast_to(np.asarray(START if stddev is None else stddev, dtype=float), (size,))
-        except ValueError:
-            raise SettingError('stddev', stddev, f'a number, or one for each of {", ".join(self.names)}') from None
+        spread = np.broadcast_to(np.asarray(START if stddev is None else stddev, dtype=float), (size,))
         self.equations.at(q)
         self._now, self._t = (np.concatenate([own, np.zeros(size - len(own))]), np.diag(spread ** 2)), 0.0
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..compiled.of_scipy import gate_limit
 from ..dynamics.forces.prescribed import all_accelerations
 from ..dynamics.model import Model
-from ..errors import PositionProblemError, SettingError, SingularConfigurationError, check_choice
+from ..errors import PositionProblemError, SingularConfigurationError, check_choice
 from ..filters.filters import check_options, default_stddev, noises_of
 from ..filters.hydraulic_state import MASS
 from ..filters.linkage_settings import LinkageSettings
@@ -56,12 +56,9 @@ class OurFilter:
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
         """Start at coordinates and velocities (n,)."""
         of = self.observer
-        try:
-            known = default_stddev(of.filter, of.model.description.name) if stddev is None else stddev
-            self.started = q, qd, np.asarray(known, dtype=float)
-            of.start(*self.started)
-        except ValueError:
-            raise SettingError('stddev', stddev, f'a number, or one for each of {", ".join(self.names)}') from None
+        known = default_stddev(of.filter, of.model.description.name) if stddev is None else stddev
+        self.started = q, qd, np.asarray(known, dtype=float)
+        of.start(*self.started)
         self._reset(0.0)
 
     def _reset(self, t: float) -> None:

@@ -12,7 +12,7 @@ from math import isfinite
 
 import numpy as np
 
-from ..errors import SampleError
+from ..errors import SampleError, SettingError
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..payload.mass import PayloadSettings
@@ -20,6 +20,8 @@ from .interpolation import InterpolationSettings, Interpolator
 from .records import PayloadEstimate, Segment, StateEstimate
 from .regular import SegmentBlock
 from .stages import ObserverStage, payload_stage
+
+LONGEST = 10.0      # s, of a joined segment
 
 
 class Merger:
@@ -93,6 +95,8 @@ class Pipeline:
     def __init__(self, machine: Machine, interpolation: InterpolationSettings = InterpolationSettings(),
                  observer: ObserverSettings = ObserverSettings(), payload: PayloadSettings = PayloadSettings(),
                  backend: str = 'auto', segment: float = 0.0) -> None:
+        if not 0.0 <= segment <= LONGEST:
+            raise SettingError('every', segment, f'seconds from 0 to {LONGEST:g}')
         self.machine = machine
         self.interpolator = Interpolator(machine.channels, machine.commands, interpolation)
         self.observer = ObserverStage(machine, observer, backend)

@@ -17,6 +17,7 @@ CHECKED = [(name, argument) for name in FUNCTIONS for argument, text in (
     getattr(mbse, name).__init__ if inspect.isclass(getattr(mbse, name)) else getattr(mbse, name)
     ).__annotations__.items() if argument != 'return' and set(_parts(text)) <= KINDS.keys()]
 T = np.arange(3.0)
+LIFT = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod', 'command/lift_valve'
 
 
 def refused(name, function, /, *arguments, **options):
@@ -59,7 +60,6 @@ def test_a_simulation_refuses(argument, values):
     ('input_times', mbse.simulate_batch, ('four_bar', 0.1), {'starts': {'theta': [0.5]}, 'input_times': [0.0, 0.1]}),
     ('clearance', mbse.simulate, ('four_bar', 0.1), {'formulation': 'udwadia_kalaba_recursive', 'scheme': 'rk4',
                                                      'options': {'clearance': True}}),
-    ('biases', mbse.Observer, ('four_bar', 'errorEKF', ['encoder']), {'biases': 'encoder'}),
     ('tolerance', mbse.Observer, ('four_bar', 'SCKF', ['encoder']), {'noise': 'printed', 'tolerance': 0.3}),
     ('passes', mbse.Observer, ('four_bar', 'SCKF', ['encoder']), {'passes': True}),
     ('estimator', mbse.Observer, ('four_bar', 3), {}),
@@ -72,6 +72,10 @@ def test_a_simulation_refuses(argument, values):
     ('estimator', mbse.estimate, ({'encoder': (T, T)},), {'mechanism': 'four_bar', 'estimator': 'nosuch'}),
     ('step', mbse.smooth, ({'encoder': (T, T)},), {'mechanism': 'four_bar', 'step': 0.0}),
     ('log', mbse.estimate, ({},), {'mechanism': 'four_bar'}),
+    ('bags', mbse.fleet, ([], 'x.csv'), {'machine': 'patu655_lift'}),
+    ('jobs', mbse.fleet, (['x'], 'x.csv'), {'machine': 'patu655_lift', 'jobs': -1}),
+    ('every', mbse.estimate, ({name: (T, T) for name in LIFT},), {'machine': 'patu655_lift', 'every': 1e300}),
+    ('truck', mbse.loads, ('x',), {'machine': 'patu655_lift', 'truck': {'x': 1}}),
     ('bag', mbse.check_data, ({},), {}),
     ('log', mbse.estimate, (3,), {}),
     ('step', mbse.estimate, (mbse.Samples(T, ('encoder',), T),), {'mechanism': 'four_bar', 'step': 1e-300}),
@@ -90,6 +94,17 @@ def test_what_cannot_be_used_is_refused_by_its_name(name, function, arguments, o
     monkeypatch.chdir(tmp_path)
     assert refused(name, function, *arguments, **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('stddev', [-1.0, math.nan, '1', {}, True, [1.0], [math.inf, 1.0, 1.0], object()])
+def test_an_uncertainty_at_the_start_is_a_number_or_one_for_each_entry(stddev):
+    assert refused('stddev', mbse.Observer('four_bar', 'errorEKF_FE', ['encoder'], backend='vm').start, stddev=stddev)
+
+
+def test_one_text_for_a_list_is_answered_with_the_list():
+    for name, options in (('biases', {'biases': 'encoder'}), ('sensors', {'sensors': 'encoder'})):
+        said = refused(name, mbse.Observer, 'four_bar', 'errorEKF', **{'sensors': ['encoder'], **options})
+        assert "a list of names, such as ['encoder']" in said
 
 
 def test_what_would_be_without_effect_is_refused(tmp_path):
