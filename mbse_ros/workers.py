@@ -49,7 +49,9 @@ class _ApartContext(SpawnContext):
 
 def processes(jobs: int, apart: bool = True) -> Callable[[], Executor]:
     """Makes so many processes, which inherit nothing; ``apart``: nothing that they get is of the main module, and they
-    do not import it."""
+    do not import it. Raises SettingError."""
+    if jobs < 1:
+        raise SettingError('jobs', jobs, 'a whole number of processes from 1 on')
     return lambda: ProcessPoolExecutor(jobs, mp_context=_ApartContext() if apart else SpawnContext())
 
 

@@ -55,6 +55,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {      # by what stands
     'paths': (lambda value: isinstance(value, Collection) and all(map(_is_path, value)), 'a list of names or paths'),
     'payloads': (lambda value: isinstance(value, Mapping) or not isinstance(value, str) and _is_names(value),
                  'the loads of the bags by their names, {bag: kg}, or words bag=kg'),
+    'SourceMap': (lambda value: hasattr(value, 'channels') and hasattr(value, 'sources'), 'a map'),
     'survey': (callable, 'what gives a Survey'),
     'mapping': (lambda value: isinstance(value, Mapping), 'a mapping'),
     'Loadable': (lambda value: _is_path(value) or isinstance(value, (Model, Machine)),

@@ -75,6 +75,7 @@ def test_a_simulation_refuses(argument, values):
     ('bags', mbse.fleet, ([], 'x.csv'), {'machine': 'patu655_lift'}),
     ('jobs', mbse.fleet, (['x'], 'x.csv'), {'machine': 'patu655_lift', 'jobs': -1}),
     ('every', mbse.estimate, ({name: (T, T) for name in LIFT},), {'machine': 'patu655_lift', 'every': 1e300}),
+    ('jobs', mbse.calibrate, (['x', 'y'], 'patu655_lift'), {'jobs': 0}),
     ('truck', mbse.loads, ('x',), {'machine': 'patu655_lift', 'truck': {'x': 1}}),
     ('bag', mbse.check_data, ({},), {}),
     ('log', mbse.estimate, (3,), {}),
