@@ -232,7 +232,7 @@ def test_an_imported_bag_is_one_of_ours(rig_bag, own, tmp_path):
     assert done.status == 0 and 'of position/swing_joint' in done.out and not done.err, done
     assert '/sensors/pressure/boom_piston' in Bag(tmp_path / 'out').topics
     assert abs(mass(tmp_path / 'out', tmp_path)[0] - own[0]) < 1e-3 * own[1]
-    assert '--map for a table' in refused('import', rig_bag, '-o', tmp_path / 'other')
+    assert 'the map of a table' in refused('import', rig_bag, '-o', tmp_path / 'other')
     assert 'it is for a bag' in refused('import', 'x.csv', '--map', 'm.yaml', '--sources', 'none', '-o', tmp_path / 'o')
 
 

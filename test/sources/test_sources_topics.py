@@ -135,7 +135,7 @@ def test_numbers_without_names_stay_open():
     assert not found.guesses
     assert 'no name decides; possible by their values: data[' in found.left['pressure/boom_rod']
     assert 'position[name=j3] of /rig/joints' in found.left['position/arm_joint']       # that alone is in its range
-    assert '--valve unknown' in found.left['command/boom_valve']
+    assert 'valve: unknown' in found.left['command/boom_valve']
 
 
 def test_the_only_position_of_one_cylinder_pin_to_pin():
