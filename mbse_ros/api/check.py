@@ -20,7 +20,7 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.singular import check_determined, check_start
 from ..errors import DescriptionError
-from ..filters.observability.machine import check_counts, mass_accuracy
+from ..filters.observability.machine import check_counts, mass_accuracy, payloads_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.equations import check_weighs, missing_pressures, why_unweighed
@@ -209,6 +209,11 @@ def weighing_section(machine: Machine) -> Section:
     unweighed = why_unweighed(machine)
     if unweighed:
         return Section('weighing', (TableRow('nothing weighs', unweighed),))
+    if machine.description.payloads:
+        return Section('weighing, each payload with the others unknown', tuple(
+            TableRow(name, f'+- {kg:.3g} kg' if np.isfinite(kg) else 'not distinguished',
+                     '95 %, in a usual pose, with observer.weighing=apart')
+            for name, kg in payloads_accuracy(machine).items()))
     found = mass_accuracy(machine)
     rows = [TableRow(name, f'+- {kg:.3g} kg',
                      '95 %, in a usual pose, by the errors that the file states or this package '

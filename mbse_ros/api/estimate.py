@@ -209,8 +209,10 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'sensors': sensors, 'step': step})
         from ..graph.machines.machine_graph import MachineGraphSettings
+        from ..machine.equations import check_single
         from ..offline.bag import TUNING, parse_tuning
         from ..offline.smooth_machine import smooth_estimate
+        check_single(item)
         settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
                                sources, assumed=assumed)

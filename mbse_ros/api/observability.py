@@ -163,7 +163,7 @@ def _with_pressures(machine: Machine, sensors: Sequence[str]) -> Machine:
 def weighing_by(machine: Machine, sensors: Sequence[str]) -> MassAccuracy | None:
     """To how many kg the equations weigh whose pressures are among these sensors; None where there is none."""
     chosen = _with_pressures(machine, sensors)
-    return None if why_unweighed(chosen) else mass_accuracy(chosen)
+    return None if why_unweighed(chosen) or chosen.description.payloads else mass_accuracy(chosen)
 
 
 def weighing_lines(machine: Machine, sensors: Sequence[str], found: MassAccuracy | None) -> list[str]:

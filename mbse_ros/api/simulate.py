@@ -171,7 +171,9 @@ def simulate_bag(machine: Machine, output: str | Path, storage: str = 'mcap', se
     with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in frames if tracked is None else tracked(frames, f'simulating {machine.name}', len(frames)):
             write_frame(writer, machine, crane.frame())
-    return Written((f'{duration or crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
+    masses = crane.payloads or {'payload': crane.payload}
+    said = ', '.join(f'{name} {mass:g} kg' for name, mass in masses.items())
+    return Written((f'{duration or crane.cycle.duration:.1f} s at {rate:g} Hz, {said}'
                     f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}',))
 
 

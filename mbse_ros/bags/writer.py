@@ -222,9 +222,9 @@ class BagWriter:
         """Commands, V, by valve."""
         self._write_sensor(self.topics.command, stamp_ns, tuple(command), command.values())
 
-    def write_record(self, record: Segment | StateEstimate | PayloadEstimate) -> None:
+    def write_record(self, record: Segment | StateEstimate | PayloadEstimate, topic: str = '') -> None:
         """A record of the pipeline, on its topic."""
-        topic = getattr(self.topics, RECORDS[type(record)][0])
+        topic = topic or getattr(self.topics, RECORDS[type(record)][0])
         try:
             msgtype, message = record_message(record, self.frame, self.machine)
         except (ValueError, TypeError) as error:
@@ -281,4 +281,6 @@ def written_outputs(machine: Machine, folder: Path | None) -> Iterator[Callable[
                                                              machine=fingerprint(machine.description))))
             for record in (output.segment, output.state, output.payload):
                 writers[0].write_record(record)
+            for name, payload in output.payload.payloads.items():
+                writers[0].write_record(payload, f'payloads/{name}')
         yield take if folder is not None else None

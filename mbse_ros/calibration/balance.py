@@ -21,6 +21,7 @@ from ..errors import DescriptionError, PositionProblemError, SingularConfigurati
 from ..filters.force_balance import ForceBalance, force_balance
 from ..filters.hydraulic_state import direct, state_names
 from ..machine import Machine
+from ..machine.equations import check_single
 
 WINDOW = 0.5        # s
 FEWEST = 8          # samples of a channel in a window
@@ -123,6 +124,7 @@ class CalibrationBalance:
     """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders."""
 
     def __init__(self, machine: Machine) -> None:
+        check_single(machine)
         self.machine, (self.names, _) = machine, state_names(machine)
         self.found: ForceBalance = force_balance(machine, self.names)
         self.equations = tuple('+'.join(name for name, own in zip(machine.cylinders, row) if own)

@@ -66,7 +66,7 @@ def run_offline_demo(payload: float, seed: int, output: Path) -> int:
     folder.mkdir(parents=True)
     console.print(f'[bold]A crane lifts {payload:g} kg[/bold], simulated and estimated without ROS 2')
     bag = folder / 'bag'
-    simulate(name, bag, payload=payload, seed=seed)
+    simulate(name, bag, payload=str(payload), seed=seed)
     estimate(bag, name, json_=folder / 'estimate.json', report=folder / 'report')
     run_mechanism_demo(console, folder / 'mechanism')
     return 0

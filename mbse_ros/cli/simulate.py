@@ -18,7 +18,8 @@ def simulate(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Bag of a machine; folder of a mechanism.')],
-        payload: Annotated[float | None, typer.Option(help='Machine: true payload, kg. [50]')] = None,
+        payload: Annotated[str | None, typer.Option(
+            help='Machine: true payload, kg; of several NAME=MASS,NAME=MASS. [50]')] = None,
         seed: Annotated[int | None, typer.Option(
             help="Machine: seed of the sensors' noise. With --runs: of what is drawn. [1]")] = None,
         cycle: Annotated[str | None, typer.Option(
@@ -75,8 +76,9 @@ def simulate(
     """
     from ..description.load import describe
     from ..report.files import check_file, check_folder
-    machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
-               'base_roll': base_roll, 'base_pitch': base_pitch, 'soil': soil, 'swing': swing}
+    machine: dict[str, object] = {
+        'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
+        'base_roll': base_roll, 'base_pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism: dict[str, object] = {'dt': dt, 'scheme': scheme, 'order': order}
     others: dict[str, object] = {'formulation': formulation, 'coordinates': coordinates, 'independent': independent,
                                  'pictures': pictures}
@@ -88,6 +90,8 @@ def simulate(
         from ..api.simulate import simulate_bag
         from ..machine import load_machine
         from ..report.text import tracked
+        from ..simulation.work import masses_of
+        machine['payload'] = None if payload is None else masses_of(payload)
         hand_over(simulate_bag(load_machine(name), output, tracked=tracked, **_given(
             {**machine, 'seed': seed, 'duration': duration})), None, wrote=wrote)
         return

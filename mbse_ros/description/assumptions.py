@@ -28,7 +28,7 @@ ASSUMED = 'assumed, as the file states nothing'
 def with_assumptions(machine: MechanismDescription) -> MechanismDescription:
     """The machine with assumed deviations of its pressure and position sensors' offsets and gains, and of its base's
     inclination, where its file states none; one without a payload as it is."""
-    if machine.payload is None or machine.hydraulics is None:
+    if not machine.every_payload or machine.hydraulics is None:
         return machine
     usual = _usual_range(machine.hydraulics)
     sensors = {name: _sensor(sensor, usual, machine, machine.hydraulics) for name, sensor in machine.sensors.items()}

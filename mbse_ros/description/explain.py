@@ -220,12 +220,12 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
     if machine.hydraulics is not None and machine.hydraulics.volumes:
         sections.append(Section('hydraulics', tuple(_hydraulics(machine, machine.hydraulics))))
     rows = []
-    if machine.payload is not None:
-        low, high = machine.payload.limits
-        place = machine.payload.point or vector_text(machine.payload.center, 'm')
-        hangs, turns = machine.payload.hanging, machine.payload.gyration_radius
+    for label, payload in machine.every_payload.items():
+        (low, high), place = payload.limits, payload.point or vector_text(payload.center, 'm')
+        hangs, turns = payload.hanging, payload.gyration_radius
         what = 'hangs and swings below' if hangs else 'of extent, its centre at' if turns else 'a point mass at'
-        rows.append(TableRow('payload', f'{low:g} to {high:g} kg', f'{what} {place} of {machine.payload.body}'))
+        label = f'payload {label}' if machine.payloads else label
+        rows.append(TableRow(label, f'{low:g} to {high:g} kg', f'{what} {place} of {payload.body}'))
         rows += [row(name, value, 'm') for name, value in (('hanging', hangs), ('gyration radius', turns)) if value]
     if machine.base is not None:
         rows += [row(f'base {name}', getattr(machine.base, name), 'rad') for name in ('roll', 'pitch')]

@@ -36,7 +36,7 @@ from .sections.load_coordinates import (
 from .sections.load_forces import read_forces, read_friction, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
 from .sections.load_nonholonomic import read_nonholonomic, read_quasi_velocities
-from .sections.load_payload import read_base, read_payload
+from .sections.load_payload import read_base, read_payload, read_payloads
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
 from .start import FrameGuess, place_bodies
@@ -49,7 +49,7 @@ T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
 OLD = 'mbse/machine/1'
-MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # sections of a machine
+MACHINE = ('cylinders', 'hydraulics', 'payload', 'payloads', 'base', 'calibration')     # sections of a machine
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
@@ -162,7 +162,7 @@ def _needed(parts: dict[str, Entry]) -> set[str]:
 
     The sections are not read yet: words that mean something else do no harm.
     """
-    values = [parts[section].value for section in ('joints', 'modules', 'payload') if section in parts]
+    values = [parts[section].value for section in ('joints', 'modules', 'payload', 'payloads') if section in parts]
     for section in ('sensors', 'forces'):
         items = parts[section].value if section in parts else {}
         for item in items.values() if isinstance(items, dict) else ():
@@ -189,9 +189,12 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     pressed = 'sensors' in parts and any(isinstance(item.value, dict) and item.value.get('kind') == 'pressure'
                                          for item in parts['sensors'].named('sensors').values())
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
-                       ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
+                       ('payloads', 'cylinders'), ('sources', 'cylinders'), ('scale', 'cylinders'),
+                       ('calibration', 'cylinders')):
         if one in parts and other not in parts and (other != 'hydraulics' or pressed):
             raise parts[one].error(f'the section `{other}` as well, which is missing')
+    if 'payload' in parts and 'payloads' in parts:
+        raise parts['payloads'].error('only one of the sections `payload` and `payloads`')
     springs = robot.springs if robot is not None else {}
     own: dict[str, Spring] = read('springs', read_springs, default={})
     for name in own:
@@ -216,10 +219,11 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         independent=read('independent', read_independent, drivers, default=()),
         initial=read('initial', read_initial, drivers, quasi, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
-        payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
+        payload=read('payload', read_payload, default=None), payloads=read('payloads', read_payloads, default={}),
+        base=base, sources=parts.get('sources'),
         scale=parts.get('scale'), nonholonomic=read('nonholonomic', read_nonholonomic, default={}),
         friction=read('friction', read_friction, default={}), quasi_velocities=quasi,
-               remarks=robot.remarks if robot is not None else {})
+        remarks=robot.remarks if robot is not None else {})
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

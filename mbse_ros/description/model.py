@@ -256,9 +256,10 @@ class MechanismDescription:
 
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
-    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
-    stands, for the room `sources` to read, and ``scale`` for `scale`; ``calibration``: which of its numbers' errors
-    depend on each other. ``remarks``: what of a URDF is not used, or was assumed.
+    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed, or ``payloads``, two or more by
+    name; ``sources`` is that section as it stands, for the room `sources` to read, and ``scale`` for `scale`;
+    ``calibration``: which of its numbers' errors depend on each other. ``remarks``: what of a URDF is not used, or was
+    assumed.
     """
 
     file: str
@@ -283,6 +284,7 @@ class MechanismDescription:
     cylinders: dict[str, Cylinder] = field(default_factory=dict)
     hydraulics: Hydraulics | None = None
     payload: Payload | None = None
+    payloads: dict[str, Payload] = field(default_factory=dict)
     base: Base | None = None
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
     calibration: Calibration | None = None
@@ -297,10 +299,15 @@ class MechanismDescription:
         """Sensors of the motion and of forces: those that a mechanism without hydraulics has, too."""
         return {name: sensor for name, sensor in self.sensors.items() if sensor.kind not in ('pressure', 'inclination')}
 
+    @property
+    def every_payload(self) -> dict[str, Payload]:
+        """All that are to be weighed, by name; that of the section `payload` is 'payload'."""
+        return self.payloads or ({} if self.payload is None else {'payload': self.payload})
+
 
 def content(description: MechanismDescription) -> str:
     """All that a description says, as text: two with the same one are the same but for where their files are."""
-    return repr(replace(description, file=''))
+    return repr(replace(description, file='')).replace(', payloads={}', '')
 
 
 def fingerprint(description: MechanismDescription) -> str:

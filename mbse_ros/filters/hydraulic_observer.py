@@ -15,9 +15,9 @@ import casadi as ca
 import numpy as np
 
 from ..compiled.of_scipy import gate_limit
-from ..errors import DescriptionError
+from ..errors import DescriptionError, SettingError
 from ..machine import Machine
-from ..machine.equations import why_unweighed
+from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
 from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
@@ -108,6 +108,9 @@ class HydraulicObserver:
         self.threshold = gate_limit(settings.gate)
 
     def _weighs(self, settings: ObserverSettings) -> bool:
+        """Whether the mass is in the state; raises SettingError where several are to be."""
+        if settings.weighing == 'joint' and self.machine.description.payloads:
+            raise SettingError('observer.weighing', settings.weighing, f'apart: {SEVERAL_APART}')
         return settings.weighing == 'joint' and not why_unweighed(self.machine)
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:

@@ -15,6 +15,8 @@ import numpy as np
 from ..errors import DescriptionError
 from .machine import Machine
 
+SEVERAL_APART = 'several payloads are weighed apart from the motion, with observer.weighing=apart or the preset paper'
+
 
 def by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
     """Equations (a,) along the coordinates that cylinders move, combined to those with the friction of as few cylinders
@@ -37,13 +39,19 @@ def cylinders_of(machine: Machine) -> list[tuple[str, ...]]:
 
 def why_unweighed(machine: Machine) -> str:
     """Why nothing weighs a load of this machine, and what to add; '' where something does."""
-    if machine.description.payload is None:
+    if not machine.description.every_payload:
         return 'the file has no section `payload`: motion alone'
     if machine.weighing:
         return ''
     if not machine.volumes:
         return 'the file has no section `hydraulics`: motion alone'
     return f'of no cylinder are all pressures measured: motion alone; to weigh, add sensors of {missing_words(machine)}'
+
+
+def check_single(machine: Machine) -> None:
+    """Raise DescriptionError for a machine of several payloads: of what needs the mass of all that it carries."""
+    if machine.description.payloads:
+        _ = machine.payload_data        # raises
 
 
 def check_weighs(machine: Machine) -> None:

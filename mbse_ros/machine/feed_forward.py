@@ -16,6 +16,7 @@ from ..compiled import Kernel
 from ..description.sections.load_payload import MASS
 from ..dynamics.forces.inertial_forces import inertial_forces
 from ..errors import DescriptionError, SettingError, SingularConfigurationError
+from .equations import check_single
 from .frames import chain
 from .machine import Machine
 
@@ -93,6 +94,7 @@ class FeedForward:
     """
 
     def __init__(self, machine: Machine) -> None:
+        check_single(machine)
         self.machine, system, reduced = machine, machine.system, machine.reduced
         self.joints = carrying_joints(machine) or machine.coordinates
         self.cylinders = machine.cylinders

@@ -11,7 +11,6 @@ import numpy as np
 from ..compiled import Kernel
 from ..description.machine_parts import Hydraulics, Payload
 from ..description.model import MechanismDescription, content
-from ..description.sections.load_payload import MASS
 from ..dynamics.formulations.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
@@ -139,16 +138,20 @@ class Machine:
 
     @property
     def payload_data(self) -> Payload:
-        """What the file says of the payload. Raises DescriptionError without a payload."""
+        """What the file says of the one payload. Raises DescriptionError without a payload, and with several."""
+        if self.description.payloads:
+            raise DescriptionError(self.description.file, 'payloads', list(self.description.payloads),
+                                   'a section `payload`: this is of one payload alone; several are weighed by '
+                                   '`mbse estimate` and payload_node, with observer.weighing=apart')
         if self.description.payload is None:
             raise DescriptionError(self.description.file, 'payload', None, 'this section, to weigh a load')
         return self.description.payload
 
     @property
     def payload(self) -> ca.SX:
-        """Symbols of the unknowns of the payload (k,): its mass, kg. Raises DescriptionError without a payload."""
-        _ = self.payload_data
-        return self.parameters.states[MASS]
+        """Symbols of the unknown masses (k,), kg, in the file's order. Raises DescriptionError without a payload."""
+        payloads = self.description.every_payload or {'payload': self.payload_data}
+        return ca.vertcat(*(self.parameters.states[payload.mass.key] for payload in payloads.values()))
 
     @cached_property
     def swings(self) -> tuple[str, ...]:

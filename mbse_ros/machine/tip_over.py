@@ -19,6 +19,7 @@ from ..compiled import Kernel
 from ..description.machine_parts import Support
 from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, SettingError
+from .equations import check_single
 from .frames import turned
 from .machine import Machine
 
@@ -49,6 +50,7 @@ class TipOverMargin:
     through which it pulls as long as it hangs still. Raises DescriptionError where the file says no `base.support`."""
 
     def __init__(self, machine: Machine) -> None:
+        check_single(machine)
         base = machine.description.base
         if base is None or base.support is None:
             raise DescriptionError(machine.description.file, 'base.support', None,

@@ -122,11 +122,13 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for mass, place in masses:
         M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    payload, load = description.payload, payload_spin(kinematics)
-    turning: dict[str, ca.SX] = {}
-    if payload is not None and load is not None:
-        M_b, Q_b = spin_terms(kinematics, payload.body, load)
-        M, Q, turning[payload.body] = M + M_b, Q + Q_b, load
+    turning: list[tuple[str, ca.SX]] = []
+    for payload in description.every_payload.values():
+        load = payload_spin(kinematics, payload)
+        if load is not None:
+            M_b, Q_b = spin_terms(kinematics, payload.body, load)
+            M, Q = M + M_b, Q + Q_b
+            turning.append((payload.body, load))
     for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
@@ -153,7 +155,7 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         spins=() if kinematics.natural else (*((inertia(body, kinematics.values), kinematics.frames[body.name].omega)
                                                for body in description.bodies.values()),
                                              *((tensor, kinematics.frames[body].omega)
-                                               for body, tensor in turning.items())))
+                                               for body, tensor in turning)))
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import casadi as ca
 
-from ..description.machine_parts import Base, Cylinder
+from ..description.machine_parts import Base, Cylinder, Payload
 from ..description.model import Body
 from .coordinates.kinematics import Kinematics
 from .rotation import axis_rotation
@@ -60,10 +60,9 @@ def body_terms(kinematics: Kinematics, body: Body, gravity: ca.SX) -> tuple[ca.S
     return M + M_w, Q + Q_w, potential
 
 
-def payload_spin(kinematics: Kinematics) -> ca.SX | None:
+def payload_spin(kinematics: Kinematics, payload: Payload) -> ca.SX | None:
     """Inertia of the load about its centre, kg m2, scalar in a plane, (3, 3) in space; None of a point."""
-    payload = kinematics.description.payload
-    if payload is None or payload.gyration_radius is None:
+    if payload.gyration_radius is None:
         return None
     tensor = ca.SX(kinematics.values(payload.mass) * kinematics.values(payload.gyration_radius) ** 2)
     return tensor if kinematics.description.dimension == 2 else tensor * ca.SX.eye(3)
@@ -92,8 +91,7 @@ def point_masses(kinematics: Kinematics) -> Iterator[Mass]:
     description = kinematics.description
     for cylinder in description.cylinders.values():
         yield from _cylinder_masses(kinematics, cylinder)
-    payload = description.payload
-    if payload is not None:
+    for payload in description.every_payload.values():
         place = kinematics.frames[payload.body].at(kinematics.values.vector(payload.center))
         if payload.hanging is not None:
             kinematics.values(payload.hanging)      # its symbol: the load's swing is no part of the mechanism

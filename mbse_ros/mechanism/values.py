@@ -11,7 +11,6 @@ import numpy as np
 from ..description.basics import Scalar, Vector
 from ..description.language.expressions import evaluate
 from ..description.model import MechanismDescription
-from ..description.sections.load_payload import MASS
 from ..errors import SettingError
 
 
@@ -91,6 +90,6 @@ class Values:
 
 
 def state_keys(description: MechanismDescription) -> set[str]:
-    """Keys of the numbers of a machine that are found while it runs: the payload's mass, a measured inclination."""
+    """Keys of the numbers of a machine that are found while it runs: masses of payloads, a measured inclination."""
     measured = {f'base.{sensor.axis}' for sensor in description.sensors.values() if sensor.kind == 'inclination'}
-    return measured | ({MASS} if description.payload is not None else set())
+    return measured | {payload.mass.key for payload in description.every_payload.values()}

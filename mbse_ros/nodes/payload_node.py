@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from ..bags.messages import packed_record
+from ..bags.topics import PAYLOAD
 from ..filters.hydraulic_state import state_names
 from ..filters.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
@@ -15,6 +17,7 @@ from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, St
 from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN
 from .base.record_node import PRESSURE, STEP_NS, STEPS, RecordNode
+from .messages.wire import message_class
 
 LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
@@ -27,7 +30,8 @@ def warm_up_payload(stage: PayloadStage, machine: Machine) -> None:
     position = {f'position/{name}': machine.model.start.q[k] for name, k in zip(machine.coordinates, machine.model.z)}
     row = [position.get(name, PRESSURE if name.startswith('pressure/') else 0.0) for name in names]
     empty = np.zeros(len(machine.channels))
-    for weighing in np.zeros((0, OWN_COLUMNS)), np.zeros((STEPS, columns(len(machine.parameters.consider)))):
+    joint = () if machine.description.payloads else (np.zeros((STEPS, columns(len(machine.parameters.consider)))),)
+    for weighing in np.zeros((0, OWN_COLUMNS)), *joint:
         stage.process(StateEstimate(1, STEPS * STEP_NS, STEP_NS, True, names, np.tile(row, (STEPS, 1)),
                                     np.eye(len(names)) * 1e-6, machine.channels, empty, empty, empty + 1.0, 0.0,
                                     len(empty), ObserverStatus.OK, weighing=weighing))
@@ -50,6 +54,17 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
         warm_up_payload(stage, machine)
         return stage
 
+    def build(self, machine: Machine) -> None:
+        """A topic of each of several payloads, too."""
+        super().build(machine)
+        self._each = {name: self.output(message_class(PAYLOAD), f'payloads/{name}')
+                      for name in machine.description.payloads}
+
+    def publish_more(self, result: PayloadEstimate) -> None:
+        """The estimates of several payloads."""
+        for name, estimate in result.payloads.items():
+            self._each[name].publish(packed_record(estimate, self.machine.description.name, self.fingerprint))
+
     def level(self, result: PayloadEstimate) -> bytes:
         """Level of the diagnostics: where no mass can be measured, or it changes, mostly nothing is wrong."""
         return WARN if result.status in WRONG else OK
@@ -57,6 +72,8 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
     def values(self, result: PayloadEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
         values: dict[str, object] = {'mass': mass_text(result), 'samples': result.samples}
+        values |= {f'mass of {name}': f'{found.status.name}: {mass_text(found)}'
+                   for name, found in result.payloads.items()}
         if math.isfinite(result.mass):
             causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
             values |= {f'uncertainty, cause {k}': f'{cause}: {cause.kg:.3g} kg'
@@ -67,7 +84,8 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
     def log(self, result: PayloadEstimate) -> None:
         """A line about a new status."""
         reason = f'; {result.reason}' if result.reason else ''
-        self.get_logger().info(f'{result.status.name}: {mass_text(result)}{reason}')
+        others = ''.join(f'; {name}: {mass_text(found)}' for name, found in result.payloads.items())
+        self.get_logger().info(f'{result.status.name}: {mass_text(result)}{reason}{others}')
 
 
 def mass_text(payload: PayloadEstimate) -> str:

@@ -160,7 +160,9 @@ class PlantNode(RealTimePlant[Machine]):
         if commanded:
             self._commands = ValveCommands(controls_of(self._plant), lambda text: self.warnings('command', text))
             self.input(JointState, 'valve_command', self.on_command, OUTPUT)
-        self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
+        self._crane = SimulatedCrane(
+            self.machine, dict.fromkeys(self.machine.description.payloads, s.payload) or s.payload, s.seed, cycle,
+            self.more_settings[0], plant=self._plant)
         self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
 
     def on_command(self, message: JointState) -> None:

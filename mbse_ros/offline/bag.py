@@ -146,7 +146,8 @@ class _Passed:
             loads, _ = self.loads.doubted(lambda load: verdict.doubts)
         warnings = [*other, *verdict.wrong, *warnings, *verdict.odd, *stage_lines(pipeline, self.used)]
         return MachineEstimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads,
-                               pipeline.payload.budget, verdict.doubts, self.uncounted)
+                               pipeline.payload.budget, verdict.doubts, self.uncounted,
+                               budgets=pipeline.payload.budgets)
 
 
 def available() -> float:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,13 +15,13 @@ import numpy as np
 from ..filters.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
-from ..payload.mass import center_of
+from ..payload.mass import Cause, center_of
 from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
-from ..streams.records import PayloadStatus
+from ..streams.records import PayloadEstimate, PayloadStatus
 from .log_loads import WeighedLoad
-from .track import COLUMNS, NUMBERS, KeptEstimate, held_lines, held_seconds, truth_at
+from .track import COLUMNS, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
 
 if TYPE_CHECKING:
     from ..report.data import Run
@@ -75,6 +75,12 @@ class MachineEstimate(KeptEstimate):
         return self.track.status_words
 
     @property
+    def payloads(self) -> Mapping[str, PayloadEstimate]:
+        """Of several payloads the estimate of each at the end, by name, and ``estimate['mass/NAME']`` (k,) over time;
+        none of one."""
+        return self.last.payload.payloads
+
+    @property
     def loads(self) -> tuple[WeighedLoad, ...]:
         """Loads as ``mbse loads`` has them: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``,
         ``trusted``, ``faults``."""
@@ -106,13 +112,16 @@ class MachineEstimate(KeptEstimate):
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
         state = state_series(self.machine, self.names, self.mean, self.stddev)
-        others = [ResultSeries(name, NUMBERS[name].unit, values)
-                  for name, values in self.states.columns.items()]
+        columns = dict(self.states.columns)
+        others = [ResultSeries(f'mass/{name}', 'kg', columns.pop(f'mass/{name}'), lower=columns.pop(f'lower/{name}'),
+                               upper=columns.pop(f'upper/{name}')) for name in self.payloads]
+        others += [ResultSeries(name, unit_of(name), values) for name, values in columns.items()]
         return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
 
     def _end(self) -> list[str]:
         payload = self.last.payload        # known where no states over time were kept, too
-        return [f'mass {payload.mass:.6g} kg ({payload.lower:.6g} to {payload.upper:.6g})']
+        return [f'{f"{name}: " if name else ""}mass {found.mass:.6g} kg ({found.lower:.6g} to {found.upper:.6g})'
+                for name, found in (payload.payloads or {'': payload}).items()]
 
     def _found(self) -> dict[str, ResultSeries]:
         return with_entries(super()._found(), self.names, self.mean, self.stddev,
@@ -123,18 +132,14 @@ class MachineEstimate(KeptEstimate):
         payload, unweighed, doubts = self.last.payload, why_unweighed(self.machine), self.doubts
         if unweighed:
             lines = [f'no mass: {unweighed}']
+        elif payload.payloads:
+            lines = [line for name, found in payload.payloads.items() for line in _mass_lines(
+                f'payload {name}', found, self.budgets.get(name, ()), bool(doubts))]
         elif not math.isfinite(payload.mass):
             why, doubts = doubts[0] if doubts else payload.reason or 'no sample of it can be trusted yet', doubts[1:]
             lines = [f'payload unknown: {why}', *held_lines(self.track)]
         else:
-            known = math.isfinite(payload.upper - payload.lower)
-            interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
-            doubt = 'not trusted: ' if doubts else ''
-            lines = [f'payload {doubt}{payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples '
-                     'of the mass']
-            causes = [f'{cause} {cause.kg:.2g} kg' for cause in self.budget[:LARGEST] if cause.kg > 0.0]
-            if known and causes:
-                lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
+            lines = _mass_lines('payload', payload, self.budget, bool(doubts))
             if payload.lower > 0.0 and any(name.startswith('moment/') for name in self.last.state.names):
                 places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                    for axis, (value, stddev) in _centre(self).items() if stddev > 0.0)
@@ -159,11 +164,34 @@ class MachineEstimate(KeptEstimate):
                         'seconds': {status.name.lower(): seconds
                                     for status, seconds in held_seconds(self.track).items()},
                         'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
-                        'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
-                                   for cause in self.budget],
+                        'budget': _causes(self.budget),
                         'loads': [load.values() for load in self.counted]},
             'cost': cost(self.seconds, self.log_seconds)}
+        if payload.payloads:
+            result['payloads'] = {name: {
+                'mass': found.mass, 'stddev': found.stddev, 'interval': [found.lower, found.upper],
+                'raw': found.raw, 'low_passed': found.low_passed, 'status': found.status.name.lower(),
+                'reason': found.reason, 'faults': found.faults.words, 'samples': found.samples,
+                'budget': _causes(self.budgets.get(name, ()))} for name, found in payload.payloads.items()}
         return result | ({'state': _state(self)} if full else {})
+
+
+def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], doubtful: bool) -> list[str]:
+    """A mass and what makes it uncertain; of several payloads where it is not known, or held, why."""
+    if not math.isfinite(payload.mass):
+        return [f'{label} unknown: {payload.reason or "no sample of it can be trusted yet"}']
+    known = math.isfinite(payload.upper - payload.lower)
+    interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
+    lines = [f'{label} {"not trusted: " if doubtful else ""}{payload.mass:.2f} kg, 95 % interval {interval}, from '
+             f'{payload.samples} samples of the mass']
+    causes = [f'{cause} {cause.kg:.2g} kg' for cause in budget[:LARGEST] if cause.kg > 0.0]
+    if known and causes:
+        lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
+    return lines
+
+
+def _causes(budget: Sequence[Cause]) -> list[dict[str, Any]]:
+    return [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed} for cause in budget]
 
 
 def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:

@@ -16,12 +16,13 @@ from ..errors import PositionProblemError, SingularConfigurationError
 from ..filters.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
+from ..payload.mass import NORMAL
 from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn
 from ..report.series import root_mean_square
 from ..report.text import computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
-from .track import NUMBERS, KeptEstimate, truth_at
+from .track import OF_EACH, KeptEstimate, truth_at, unit_of
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -87,8 +88,13 @@ def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -
         true = Series(t, known[name]) if name in known else None
         estimated = Series(t, states.mean[:, i], np.sqrt(np.maximum(states.variance[:, i], 0.0)))
         signals.append(Signal(f'{kind} {owner}', unit, scale, GROUPS[kind], samples, estimated, true))
-    return [*signals, *(Signal(name, NUMBERS[name].unit, group='Other numbers', estimated=Series(t, values))
-                        for name, values in states.columns.items())]
+    columns, payloads = dict(states.columns), estimate.last.payload.payloads
+    for name in payloads:
+        mass, lower, upper, _ = (columns.pop(f'{kind}/{name}') for kind in OF_EACH)
+        signals.append(Signal(f'payload {name}', 'kg', group='Payloads',
+                              estimated=Series(t, mass, (upper - lower) / (2 * NORMAL))))
+    return [*signals, *(Signal(name, unit_of(name), group='Other numbers', estimated=Series(t, values))
+                        for name, values in columns.items())]
 
 
 def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.ndarray]:

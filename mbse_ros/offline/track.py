@@ -59,6 +59,12 @@ NUMBERS = {
     'upper': KeptNumber('kg', lambda output: output.payload.upper, True),
     'raw': KeptNumber('kg', lambda output: output.payload.raw, True),
     'low_passed': KeptNumber('kg', lambda output: output.payload.low_passed, True)}
+OF_EACH = 'mass', 'lower', 'upper', 'raw'       # kept of each of several payloads, as `mass/NAME`
+
+
+def unit_of(column: str) -> str:
+    """Unit of a column, SI."""
+    return NUMBERS[column].unit if column in NUMBERS else 'kg'
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,8 @@ class States:
     @property
     def columns(self) -> dict[str, np.ndarray]:
         """Numbers (n,) that are columns under their names."""
-        return {name: self.numbers[name] for name, number in NUMBERS.items() if not number.placed}
+        return {name: values for name, values in self.numbers.items()
+                if name not in NUMBERS or not NUMBERS[name].placed}
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,8 @@ class Tracker:
                  share=np.minimum(length[:, None] / np.maximum([segment.repeats for segment in segments], 1), 1.0))
             _put(self._numbers, **{name: np.array([number.of(output) for output in outputs], float)
                                    for name, number in NUMBERS.items()})
+            _put(self._numbers, **{f'{kind}/{name}': np.array([getattr(p.payloads[name], kind) for p in payloads])
+                                   for name in payloads[0].payloads for kind in OF_EACH})
         self._count += len(outputs)
 
     def _judge(self, ratio: np.ndarray) -> None:
@@ -269,8 +278,9 @@ class KeptEstimate(Result):
     """What was kept of a log of a machine: ``track``, with innovations; ``recorded``: the truth that the bag has;
     ``warnings``: what was odd; ``seconds`` that reading and estimating took; ``counted``: loads as ``weigh_bags`` has
     them, or ``uncounted``: why there are none; ``budget``: what makes the mass at the end uncertain, kg, the largest
-    first; ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be trusted;
-    ``facts``: of what log by what tuning, for the report; ``times`` (k,): those of arrays, of a bag None."""
+    first, and ``budgets`` of several by name; ``doubts``: what is wrong with the log, so that its masses, whatever
+    their status, are not to be trusted; ``facts``: of what log by what tuning, for the report; ``times`` (k,): those of
+    arrays, of a bag None."""
 
     machine: Machine
     track: Track
@@ -283,6 +293,7 @@ class KeptEstimate(Result):
     uncounted: str = ''
     facts: Mapping[str, str] = field(default_factory=dict)
     times: np.ndarray | None = None
+    budgets: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
 
     @property
     def t(self) -> np.ndarray:

@@ -35,8 +35,8 @@ UNSURE = 0.01       # m/s^2 at a piston
 
 def gate_numbers(machine: Machine, settings: PayloadSettings) -> list[float]:
     """The gates (5,): speed, m/s, 0: by the file, and in standard deviations, share of acceleration, information,
-    1/kg2, margin, m."""
-    low, high = machine.payload_data.limits
+    1/kg2, of several masses in ranges of their limits, margin, m."""
+    low, high = (0.0, 1.0) if machine.description.payloads else machine.payload_data.limits
     return [settings.min_speed, settings.significance, settings.max_acceleration_share,
             (settings.max_sample_share * (high - low)) ** -2, settings.stroke_margin]
 
@@ -73,6 +73,7 @@ def transitions(machine: Machine) -> list[float]:
 
 def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
+    ``slopes`` are of all equations by the first mass, then by the next.
 
     In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
     both beyond what the observer's covariance explains.
@@ -82,11 +83,15 @@ def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', GATE_NUMBERS)
     speed = ca.if_else(gates[0] > 0, gates[0], ca.DM(slowest(machine, 0.0)))
     margin = ca.fmax(gates[4], ca.DM(margins(machine, 0.0)))
-    slopes = ca.SX.sym('slopes', len(concerns), n)
+    masses = len(machine.description.every_payload)
+    slopes = ca.SX.sym('slopes', masses * len(concerns), n)
     inside = ca.logic_and(pistons - stroke[:, 0] > margin, stroke[:, 1] - pistons > margin)
     spread = ca.sum2((rates @ P) * rates)
     moving = ca.logic_and(ca.fabs(speeds) >= speed, speeds ** 2 >= gates[1] ** 2 * spread)
-    calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * ca.sum2((slopes @ P) * slopes)
+    uncertain = ca.sum2((slopes @ P) * slopes)
+    if masses > 1:
+        uncertain = ca.sum2(ca.reshape(uncertain, len(concerns), masses))
+    calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * uncertain
     found = []
     for i, own in enumerate(concerns):
         in_stroke, moves = (ca.mmin(item[np.flatnonzero(own).tolist()]) for item in (inside, moving))

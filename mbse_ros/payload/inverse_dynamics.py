@@ -24,15 +24,16 @@ LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of 
 
 @dataclass(frozen=True)
 class Residual:
-    """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns.
+    """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the masses.
 
     Where there are as many cylinders as such coordinates it is one for each cylinder: the force, N, that is missing
     along it, or that times a lever where each coordinate moves one.
 
     Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters;
     ``pistons``, ``speeds`` (cylinders,), ``rates`` (cylinders, nx), the derivatives of the speeds by X. ``share`` (a,)
-    is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall; ``slopes`` (a, nx)
-    its derivatives by X, except for their signs. ``concerns`` (a, cylinders): whose friction is in an equation.
+    is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall; ``slopes`` (a k,
+    nx) its derivatives by X, except for their signs, mass by mass. ``concerns`` (a, cylinders): whose friction is in an
+    equation.
     """
 
     near: ca.SX
@@ -62,8 +63,8 @@ def residual(machine: Machine) -> Residual:
     motion = [i for i, name in enumerate(names) if name.startswith(('velocity/', 'acceleration/'))]
     static = ca.jacobian(ca.substitute(g, X[motion], ca.SX.zeros(moving.numel())), unknowns)
     share = ca.sqrt(ca.sum2((G1 - static) ** 2) / ca.sum2(static ** 2))
-    slopes = ca.SX(len(concerns), X.numel())
-    slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), 1, len(motion))
+    slopes, masses = ca.SX(unknowns.numel() * len(concerns), X.numel()), unknowns.numel()
+    slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), masses, len(motion))
     g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
     return Residual(balance.near, X, g0, G1, share, slopes, balance.pistons, balance.speeds, balance.rates, concerns)
 

@@ -26,8 +26,7 @@ from .filter import MassFilter, t_quantile
 from .gates import GATE_NUMBERS, GATES, closed_gate, gate_numbers, passed_gates
 from .inverse_dynamics import LARGEST_WRITTEN, residual, weighing
 from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, other_filters, uncertain_numbers
-
-LEADING = GATE_NUMBERS + 1      # numbers after the covariance in the parameters of a sample's step: the reference mass
+from .several import seen_words, solved
 
 
 def sample_step(machine: Machine) -> ca.Function:
@@ -35,13 +34,15 @@ def sample_step(machine: Machine) -> ca.Function:
 
     ``x`` = dependent coordinates, start of the position problem; equations trusted in the sample before, 1 or 0; clean
     samples so far. ``p`` = covariance of X (column by column), gates (speed m/s and in standard deviations, share of
-    acceleration, information 1/kg2, margin m), reference mass, kg, uncertain parameters. The weights are taken at the
-    reference mass: at a sample's own they would depend on its error, and a mean weighed so is too low. ``y`` =
+    acceleration, information 1/kg2, margin m), reference masses, kg, uncertain parameters. The weights are taken at the
+    reference masses: at a sample's own they would depend on its error, and a mean weighed so is too low. ``y`` =
     information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect to each
-    parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall.
+    parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall. Of several
+    masses x has their counts of clean samples, and y these of each in turn, then L and h: see ``several.solved``.
     """
     r, parameters = residual(machine), machine.parameters.symbol
-    n, k, count, unknowns = r.X.numel(), parameters.numel(), len(machine.coordinates), ca.SX.sym('m')
+    n, k, count, masses = r.X.numel(), parameters.numel(), len(machine.coordinates), machine.payload.numel()
+    unknowns = ca.SX.sym('m', masses)
     g, seed, a = r.g0 + r.G1 @ unknowns, ca.SX.sym('seed', r.g0.numel()), r.g0.numel()
     arguments = [r.near, r.X, parameters]
     terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, ca.densify(r.slopes), r.pistons, r.speeds,
@@ -50,18 +51,26 @@ def sample_step(machine: Machine) -> ca.Function:
                          [ca.jtimes(g, r.X, seed, True), ca.jtimes(g, parameters, seed, True)], {'cse': True})
     close = ca.Function('close', arguments, [machine.closed(r.near, r.X[:count])[machine.system.dependent]])
     kind = ca.SX if terms.n_instructions() + 4 * slopes.n_instructions() < LARGEST_WRITTEN else ca.MX
-    x, X, p = kind.sym('x', r.near.numel() + a + 1), kind.sym('X', n), kind.sym('p', n * n + LEADING + k)
-    P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + GATE_NUMBERS], p[n * n + LEADING:]
-    solved, before = close(x[:r.near.numel()], X, values), x[r.near.numel():-1]
-    g0, G1, share, steep, pistons, speeds, rates = terms(solved, X, values)
-    rows = ca.horzcat(*(slopes(solved, X, values, p[n * n + GATE_NUMBERS], unit)[0] for unit in np.eye(a)))
+    leading = n * n + GATE_NUMBERS + masses
+    x, X, p = kind.sym('x', r.near.numel() + a + masses), kind.sym('X', n), kind.sym('p', leading + k)
+    P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + GATE_NUMBERS], p[leading:]
+    near, before = close(x[:r.near.numel()], X, values), x[r.near.numel():-masses]
+    g0, G1, share, steep, pistons, speeds, rates = terms(near, X, values)
+    reference = p[n * n + GATE_NUMBERS:leading]
+    rows = ca.horzcat(*(slopes(near, X, values, reference, unit)[0] for unit in np.eye(a)))
     passed = passed_gates(machine, r.concerns, n)(pistons, speeds, rates, share, steep, P, gates)
-    information, weighted, row, first = weighing(machine, n, a)(g0, G1, rows, P, passed)
-    sensitivity = -slopes(solved, X, values, first, row)[1]
-    closed, trusted = closed_gate(a)(passed, before, information, gates)
-    x_next = ca.vertcat(solved, trusted, x[-1] + (closed == 0))
-    return ca.Function('mbse_payload', [x, X, p], [x_next, ca.vertcat(information, weighted, sensitivity, closed)],
-                       ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
+    if masses == 1:
+        information, weighted, row, first = weighing(machine, n, a)(g0, G1, rows, P, passed)
+        sensitivity = -slopes(near, X, values, first, row)[1]
+        closed, trusted = closed_gate(a)(passed, before, information, gates)
+        y = ca.vertcat(information, weighted, sensitivity, closed)
+    else:
+        information, weighted, row, first, closed, trusted, L, h = solved(machine, n, a)(
+            g0, G1, rows, P, passed, before, gates)
+        y = ca.vertcat(*(part for i in range(masses) for part in (
+            information[i], weighted[i], -slopes(near, X, values, first, row[:, i])[1], closed[i])), ca.vec(L), h)
+    x_next = ca.vertcat(near, trusted, x[-masses:] + (closed == 0))
+    return ca.Function('mbse_payload', [x, X, p], [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
 
 
 @dataclass(frozen=True)
@@ -77,13 +86,17 @@ class MassSamples:
 class InverseDynamics:
     """Mass samples of one machine; keeps the coordinates between segments as the start of the position problem."""
 
+    seen = ''       # of several masses: the sums of them that the last state shows, in words
+
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine = machine
         self._backend = backend
         self._scan: Scan | None = None      # an observer that weighs needs none
         self._count = len(state_names(machine)[0])
         self._size = self._count ** 2
-        self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
+        self._least = np.array([item.limits[0] for item in machine.description.every_payload.values()])
+        self._leading = self._size + GATE_NUMBERS + len(self._least)
+        self._p = np.concatenate([np.zeros(self._leading), machine.parameters.mean])
         p = machine.parameters
         self._mixed = p.factor() / p.stddev if p.correlated else None
         self.reset()
@@ -95,6 +108,8 @@ class InverseDynamics:
     def reset(self) -> None:
         """Forget the coordinates."""
         self._x: np.ndarray | None = None
+        self._asked: np.ndarray | None = None       # the states of ``_samples``
+        self._samples: tuple[MassSamples, ...] = ()
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
         """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last; ``reference``: mass, kg, at
@@ -102,36 +117,58 @@ class InverseDynamics:
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
+        return self._of(self._run(mean, covariance, reference), 0)
+
+    def process_all(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[MassSamples, ...]:
+        """The same of each of several masses; once for states that all of them ask for."""
+        if self._asked is not mean:
+            y, k = self._run(mean, covariance), len(self._least)
+            self._samples = tuple(self._of(y, place) for place in range(k))
+            self.seen = seen_words(self.machine.description.payloads, y[-1, -k * (k + 1):-k].reshape(k, k), y[-1, -k:])
+            self._asked = mean
+        return self._samples
+
+    def _run(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> np.ndarray:
+        """The rows (n, ...) of ``sample_step``."""
         if self._scan is None:
             step = built(('sample', self.machine.made_of), lambda: sample_step(self.machine))
             self._scan = Scan(step, self._backend)
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
-            self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.weighing) + 1)])
+            others = len(self.machine.weighing) + len(self._least)
+            self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(others)])
         mean, covariance = mean[:, :self._count], covariance[:self._count, :self._count]
         self._p[:self._size] = covariance.ravel()
-        least = self.machine.payload_data.limits[0]
-        self._p[self._size + GATE_NUMBERS] = least if reference is None else reference
-        self._x[-1] = 0.0
+        self._p[self._size + GATE_NUMBERS:self._leading] = self._least if reference is None else reference
+        self._x[-len(self._least):] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
-        if not isfinite(y[-1, 0]):
+        if not isfinite(y[-1, 0] + y[-1, -1]):
             self._x = None
             raise PositionProblemError(float('nan'), NEWTON, mean[-1, :len(self.machine.coordinates)])
+        return y
+
+    def _of(self, y: np.ndarray, place: int) -> MassSamples:
+        """The samples of a mass by its place."""
+        assert self._x is not None      # it is run
+        width = 3 + len(self._p) - self._leading
+        y = y[:, place * width:(place + 1) * width]
         if self._mixed is not None:     # what errors that depend on each other have in common counts once
             y[:, 2:-1] = y[:, 2:-1] @ self._mixed
-        return MassSamples(y[:, :-1], y[:, -1], int(self._x[-1]))
+        return MassSamples(y[:, :-1], y[:, -1], int(self._x[place - len(self._least)]))
 
 
 class PaperEstimator:
-    """A ``PayloadEstimator`` for an observer of the motion alone."""
+    """A ``PayloadEstimator`` for an observer of the motion alone; of several payloads of that at ``place``, with the
+    ``dynamics`` of all."""
 
-    def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
-        self.machine, self.settings = machine, settings
-        self._dynamics, self._unweighed = InverseDynamics(machine, backend), UnweighedMotion(machine)
+    def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto', place: int = 0,
+                 dynamics: InverseDynamics | None = None) -> None:
+        self.machine, self.settings, self._place, self._several = machine, settings, place, dynamics is not None
+        self._dynamics, self._unweighed = dynamics or InverseDynamics(machine, backend), UnweighedMotion(machine)
         self._dynamics.configure(settings)
         self._stddev, self._numbers = machine.parameters.stddev, uncertain_numbers(machine)
         self._variance = (self._stddev ** 2).tolist()
-        low, high = machine.payload_data.limits
+        low, high = list(machine.description.every_payload.values())[place].limits
         self._span = high - low
         self.reset()
 
@@ -168,7 +205,9 @@ class PaperEstimator:
         """Take the states of a segment; nothing is ``reported``."""
         if dt != self._filter.dt:
             self._filter.tune(self.settings, dt)
-        samples, before = self._dynamics.process(mean, covariance), self._filter.samples
+        samples = (self._dynamics.process_all(mean, covariance)[self._place] if self._several
+                   else self._dynamics.process(mean, covariance))
+        before = self._filter.samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
             released = self._guard.release(samples.rows, clean, round(self.settings.guard_time / dt))

@@ -21,7 +21,7 @@ from ..machine.channels import Channel
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
 from .pendulum import PendulumMachine
-from .plant import SOIL, STEP_NS, Plant
+from .plant import SOIL, STEP_NS, Masses, Plant
 
 
 class TrueSamples:
@@ -93,15 +93,20 @@ class SimulatedCrane:
     ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
     and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
     once; ``soil``: force of the soil, N, where the cycle digs; ``swing``: rad from the vertical at which a load that
-    hangs is let go.
+    hangs is let go; ``payload``: mass, kg, of several by their names.
     """
 
-    def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
+    def __init__(self, machine: Machine, payload: Masses = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
                  settings: CraneSettings = CraneSettings(), parameters: np.ndarray | None = None,
                  plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None,
                  soil: float = 0.0, swing: float = 0.0) -> None:
         self.plant = plant or plant_of(machine)
-        self.machine, self.payload, self.settings = machine, float(payload), settings
+        self.machine, self.settings = machine, settings
+        several, names = machine.description.payloads, payload if isinstance(payload, Mapping) else ()
+        if set(names) != set(several):
+            raise SettingError('payload', payload, f'masses of {" and ".join(several)}' if several else 'one mass, kg')
+        self.payloads = {name: float(mass) for name, mass in payload.items()} if isinstance(payload, Mapping) else {}
+        self.payload = next(iter(self.payloads.values())) if isinstance(payload, Mapping) else float(payload)
         self.cycle, self.base, self.soil = cycle or lift_hold_lower(), dict(base or {}), float(soil)
         self.parameters = self.plant.machine.parameters.mean if parameters is None else self._of_plant(parameters)
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
@@ -111,7 +116,7 @@ class SimulatedCrane:
         stroke = machine.stroke
         shares = np.array([self.cycle.share_of(name) for name in machine.cylinders])
         self._x = self.plant.start(stroke[:, 0] + shares * (stroke[:, 1] - stroke[:, 0]),
-                                   self.payload * self.cycle.load_at(0.0), self.parameters, swing=swing, **self.base)
+                                   self._masses(0.0), self.parameters, swing=swing, **self.base)
         self._start_ns, self._next_ns = int(start_ns), int(start_ns)
         self._acceleration = np.zeros(len(self.plant.machine.coordinates))
         self._samples = TrueSamples(self.plant.machine, machine.all_channels)
@@ -125,16 +130,21 @@ class SimulatedCrane:
         """
         _, z, zd, p, _ = self.plant.split(self._x)
         stamp, time = self._next_ns, (self._next_ns - self._start_ns) * 1e-9
-        payload = self.payload * self.cycle.load_at(time)
+        payload = self.payload * self.cycle.load_at(time)        # of several the first
         truth, q = (z, zd, self._acceleration, p), self.plant.coordinates(self._x)
         sent = self._commands(command, time, q)
         self._x, self._acceleration = self.plant.advance(
-            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, payload,
+            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, self._masses(time),
             self.parameters, **self.base, **{SOIL: self.soil * self.cycle.soil_at(time)})
         self._next_ns = stamp + self.period_ns
         g = len(self.machine.coordinates)       # a load that hangs has its coordinates behind the machine's
         return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
                            z[:g], zd[:g], truth[2][:g], p, payload)
+
+    def _masses(self, time: float) -> Masses:
+        """That hang on the machine at a time, s."""
+        share = self.cycle.load_at(time)
+        return {name: mass * share for name, mass in self.payloads.items()} or self.payload * share
 
     @property
     def coordinates(self) -> np.ndarray:

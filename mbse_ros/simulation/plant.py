@@ -8,6 +8,8 @@ drive that follows a speed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import casadi as ca
 import numpy as np
 
@@ -25,6 +27,7 @@ DRAGGED = 0.05         # m/s of the contact point, above which the soil pushes w
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
 PIN_FRICTION = 0.02    # 1/s, of the swing of a load that hangs: its amplitude falls to 1/e in 100 s
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
+Masses = float | Mapping[str, float]    # of the payload, kg; of several by their names
 
 
 class Plant:
@@ -55,7 +58,7 @@ class Plant:
         self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
         self._static = self._static_balance()
 
-    def start(self, position: np.ndarray, payload: float, parameters: np.ndarray, rod_pressure: float = 2e6,
+    def start(self, position: np.ndarray, payload: Masses, parameters: np.ndarray, rod_pressure: float = 2e6,
               swing: float = 0.0, **slow: float) -> np.ndarray:
         """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa, or
         the piston side of a cylinder that pulls so hard that too little would be left there. A load that hangs is let
@@ -79,7 +82,7 @@ class Plant:
         return np.concatenate([q[system.dependent], q[z], np.zeros(len(z)), pressures / MPA,
                                np.zeros(len(self.machine.valves))])
 
-    def advance(self, x: np.ndarray, controls: np.ndarray, steps: int, payload: float, parameters: np.ndarray,
+    def advance(self, x: np.ndarray, controls: np.ndarray, steps: int, payload: Masses, parameters: np.ndarray,
                 **slow: float) -> tuple[np.ndarray, np.ndarray]:
         """State and acceleration (g,), SI, after ``steps`` steps under held controls.
 
@@ -104,8 +107,11 @@ class Plant:
         q[self.machine.system.dependent], q[self.machine.model.z] = self.split(x)[:2]
         return q
 
-    def _slow(self, payload: float, slow: dict[str, float]) -> np.ndarray:
-        known = {MASS: payload, SOIL: slow.get(SOIL, 0.0), **{f'base.{name}': value for name, value in slow.items()}}
+    def _slow(self, payload: Masses, slow: dict[str, float]) -> np.ndarray:
+        described = self.machine.description.payloads
+        masses = {described[name].mass.key: mass for name, mass in payload.items()} if isinstance(
+            payload, Mapping) else {MASS: payload}
+        known = {**masses, SOIL: slow.get(SOIL, 0.0), **{f'base.{name}': value for name, value in slow.items()}}
         return np.array([known.get(name, 0.0) for name in self.slow])
 
     def _at_pistons(self, position: np.ndarray) -> np.ndarray:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from ..machine import Machine
 from .crane import CraneSettings, SimulatedCrane, cycle_by_name
+from .plant import Masses
 
 START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same samples
 HARDEST = 500e3                          # N
@@ -16,15 +18,16 @@ USUAL = 50.0                             # kg
 LONGEST = 1e6                            # s
 
 
-def working_machine(machine: Machine, payload: float | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
+def working_machine(machine: Machine, payload: Masses | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
                     ramp: float = 0.2, rate: float = 100.0, base_roll: float | None = None,
                     base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0,
                     duration: float | None = None) -> SimulatedCrane:
     """The machine at work; the same arguments give the same samples.
 
-    ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
-    go, deg from the vertical, ``duration``: how long it works, s, by the cycle again and again (None: the cycle once).
+    ``payload`` in kg (None: 50, or 0 without a section `payload`), of several by their names, ``ramp`` in s, ``rate``
+    in Hz, attitude of the base in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``:
+    where a load that hangs is let go, deg from the vertical, ``duration``: how long it works, s, by the cycle again and
+    again (None: the cycle once).
     Raises SettingError.
     """
     if seed < 0:
@@ -44,18 +47,49 @@ def frame_count(crane: SimulatedCrane, duration: float | None = None) -> int:
     return round((duration or crane.cycle.duration) * 1e9) // crane.period_ns + 1
 
 
-def _payload(machine: Machine, payload: float | None) -> float:
+def masses_of(text: str) -> Masses:
+    """``200``, or of several payloads ``boom=100,tip=200``, kg. Raises SettingError."""
+    try:
+        if '=' not in text:
+            return float(text)
+        pairs = [item.split('=') for item in text.split(',')]
+        found = {name.strip(): float(mass) for name, mass in pairs}
+    except ValueError:
+        raise SettingError('payload', text, 'a mass, kg, or of several payloads NAME=MASS,NAME=MASS') from None
+    if len(found) < len(pairs):
+        raise SettingError('payload', text, 'each name once')
+    return found
+
+
+def _payload(machine: Machine, payload: Masses | None) -> Masses:
     """Within the limits of the file; 0 where it has no section `payload`."""
+    several = machine.description.payloads
+    if several:
+        payload = {} if payload is None else payload
+        if not isinstance(payload, Mapping):
+            raise SettingError('payload', payload, f'masses by name: {" and ".join(several)} ({machine.name} has '
+                               '`payloads`)')
+        for name in payload:
+            check_choice('payload', name, several)
+        return {name: _mass(machine, payload.get(name), item.limits, f'payloads.{name}')
+                for name, item in several.items()}
+    if isinstance(payload, Mapping):
+        raise SettingError('payload', dict(payload), f'one mass, kg: {machine.name} has no `payloads`')
     described = machine.description.payload
     if described is None:
         if payload:
             raise SettingError('payload', payload, f'0 kg: {machine.name} has no section `payload`')
         return 0.0
-    low, high = described.limits
-    payload = min(max(USUAL, low), high) if payload is None else payload
-    if not low <= payload <= high:
-        raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {machine.name})')
-    return payload
+    return _mass(machine, payload, described.limits, 'payload')
+
+
+def _mass(machine: Machine, mass: float | None, limits: tuple[float, float], key: str) -> float:
+    """A mass, kg, within its limits; None: 50, or the nearest limit."""
+    low, high = limits
+    mass = min(max(USUAL, low), high) if mass is None else mass
+    if not low <= mass <= high:
+        raise SettingError('payload', mass, f'from {low} to {high} kg ({key}.limits of {machine.name})')
+    return mass
 
 
 def _soil(machine: Machine, force: float, cycle: str) -> float:

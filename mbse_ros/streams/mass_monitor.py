@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import nan
 
+from ..description.machine_parts import Payload
 from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
@@ -22,19 +23,24 @@ RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt
 
 class MassMonitor:
     """Watches the states and the masses of one machine; ``difference``: see ``PayloadEstimator.difference``.
+    ``payload``: of several the one whose mass it is; then nothing looks for exchanged hoses and contacts, which one
+    mass for all equations shows.
 
     ``doubted``: whether the last state was in doubt, so that what was learnt of the mass just before is not to count.
     """
 
-    def __init__(self, machine: Machine, difference: Callable[[Mass, Mass], tuple[float, float]]) -> None:
-        self._limits, self._exchanged, self._difference = machine.payload_data.limits, Exchanged(machine), difference
+    def __init__(self, machine: Machine, difference: Callable[[Mass, Mass], tuple[float, float]],
+                 payload: Payload | None = None) -> None:
+        self._limits, self._difference = (payload or machine.payload_data).limits, difference
+        self._exchanged = Exchanged(machine) if payload is None else None
         self._whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
         self.reset()
 
     def reset(self) -> None:
         """Another load, of which nothing is known."""
-        self._exchanged.reset()
+        if self._exchanged is not None:
+            self._exchanged.reset()
         self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ('', NONE)
         self._trust, self._drift, self._one_way = Trust(), Drift(self._difference), OneWay()
         self._change = LoadChange(self._limits[1] - self._limits[0], self._difference,
@@ -72,7 +78,7 @@ class MassMonitor:
             if faults & DOUBTS:
                 self._doubt()
             return PayloadStatus.NO_DATA, f'observer {state.status.name.lower()}: {state.reason}', faults
-        if outside or self._exchanged.touches:
+        if outside or self._exchanged is not None and self._exchanged.touches:
             self._doubt()
             return (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR * outside,
                     Fault.OUTSIDE_FORCE)
@@ -86,6 +92,8 @@ class MassMonitor:
 
     def _look_at_hoses(self, state: StateEstimate, mass: Mass | None, disturbed: bool) -> None:
         """Weigh both ways, with the pressures as they are and exchanged, by states that nothing speaks against."""
+        if self._exchanged is None:
+            return
         if state.status is not ObserverStatus.OK or state.restart or disturbed:
             self._exchanged.interrupt()
             return
@@ -102,7 +110,8 @@ class MassMonitor:
         verdict = held or self._or_rate(mass, verdict_of(mass, self._change, self._limits, self._unseen, state.weighs))
         if state.weighs:
             verdict = self._or_distrust(state, mass, verdict)
-        if verdict[0] in JUDGED and (said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
+        if self._exchanged is not None and verdict[0] in JUDGED and (
+                said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
         if verdict[0] is PayloadStatus.UPDATING:
             verdict = vague(mass, self._limits, widest) or verdict

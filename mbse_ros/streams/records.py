@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,7 +92,8 @@ class StateEstimate:
 
 @dataclass(frozen=True)
 class PayloadEstimate:
-    """Payload mass, kg, with its standard deviation and 95 % interval at the last step of a segment."""
+    """Payload mass, kg, with its standard deviation and 95 % interval at the last step of a segment. Of several
+    ``payloads`` those of each by name, and this is the first."""
 
     sequence: int
     stamp_ns: int
@@ -105,6 +107,7 @@ class PayloadEstimate:
     status: PayloadStatus
     reason: str = ''
     faults: Fault = NONE
+    payloads: Mapping[str, PayloadEstimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ the nearest instant of a grid, and one that comes late takes the filter back (``
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..machine.equations import why_unweighed
+from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..monitor.faults import Fault, Health
 from ..monitor.mass import Verdict
 from ..monitor.rates import SHARE
@@ -32,7 +33,7 @@ from ..monitor.state import Assessment
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
 from ..payload.mass import Cause, Mass, PayloadEstimator, PayloadSettings
-from ..payload.paper import PaperEstimator
+from ..payload.paper import InverseDynamics, PaperEstimator
 from .machine_monitor import MachineMonitor, MachineState, UsableSamples
 from .mass_monitor import MassMonitor
 from .records import PayloadEstimate, PayloadStatus, Segment, StateEstimate
@@ -151,12 +152,19 @@ class PayloadStage:
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
+        return self._after(state, self._before(state))
+
+    def _before(self, state: StateEstimate) -> Verdict | None:
+        """Why nothing is weighed by a state; None where it is."""
         self._check(state)
         self._choose(state.weighs)
         pause = self._monitor.pause_before(state)
         if pause is not None:
             self._estimator.restart(pause)
-        held = self._monitor.judge_state(state, self._mass)
+        return self._monitor.judge_state(state, self._mass)
+
+    def _after(self, state: StateEstimate, held: Verdict | None) -> PayloadEstimate:
+        """The mass after a state."""
         mass, held = self._weigh(state) if held is None else self._hold(state, held)
         self._mass = mass
         verdict = self._monitor.judge_mass(state, mass, self._estimator.kept, held, self.settings.max_interval_share)
@@ -218,6 +226,11 @@ class PayloadStage:
         return self._estimator.budget(self._mass.noise) if self._mass is not None else ()
 
     @property
+    def budgets(self) -> dict[str, tuple[Cause, ...]]:
+        """The same of each of several payloads by name; none of one."""
+        return {}
+
+    @property
     def distrust(self) -> str:
         """How long ago the last alarm was, and what is left until the mass counts again; '' while it counts."""
         return self._monitor.distrust
@@ -255,7 +268,85 @@ class Unweighed(PayloadStage):
                                PayloadStatus.NOT_OBSERVABLE, self._reason, Fault.UNWEIGHED)
 
 
+class _OneOfSeveral(PayloadStage):
+    """The stage of one of several payloads, by its ``name``, with the inverse ``dynamics`` of all."""
+
+    def __init__(self, machine: Machine, name: str, dynamics: InverseDynamics, settings: PayloadSettings) -> None:
+        self._machine, self._dynamics, names = machine, dynamics, list(machine.description.payloads)
+        self._estimator = self._paper = PaperEstimator(machine, settings, place=names.index(name), dynamics=dynamics)
+        self._monitor = MassMonitor(machine, self._paper.difference, machine.description.payloads[name])
+        self._mass = None
+        self.reset()
+
+    def _check(self, state: StateEstimate) -> None:
+        if state.weighs:
+            raise SampleError('state.weighing', state.stamp_ns, 'a mass in the state of the observer',
+                              f'none: {SEVERAL_APART}')
+
+    def _choose(self, weighs: bool) -> None:
+        """There is one estimator."""
+
+    def _publish(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> PayloadEstimate:
+        """With the sums of masses that the pose shows, where it does not show this one."""
+        estimate = super()._publish(state, mass, verdict)
+        if mass.gate != 'not observable' or verdict[0] is not PayloadStatus.NOT_OBSERVABLE or not self._dynamics.seen:
+            return estimate
+        return replace(estimate, reason=f'{estimate.reason}; the forces show {self._dynamics.seen}')
+
+    def configure(self, settings: PayloadSettings) -> None:
+        """Take new tuning from the next segment on."""
+        self._paper.configure(settings)
+
+
+class SeveralPayloads(PayloadStage):
+    """States of an observer of the motion alone in, an estimate of each of several payloads out: the first, with all by
+    name in ``PayloadEstimate.payloads``."""
+
+    def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
+        self._machine, dynamics = machine, InverseDynamics(machine, backend)
+        self.stages = {name: _OneOfSeveral(machine, name, dynamics, settings) for name in machine.description.payloads}
+        self._first = next(iter(self.stages.values()))
+
+    def process(self, state: StateEstimate) -> PayloadEstimate:
+        """The masses after a state estimate. Raises SampleError where the observer has weighed."""
+        held = {name: stage._before(state) for name, stage in self.stages.items()}
+        found = {name: stage._after(state, held[name]) for name, stage in self.stages.items()}
+        return replace(next(iter(found.values())), payloads=found)
+
+    @property
+    def settings(self) -> PayloadSettings:
+        """The tuning in force."""
+        return self._first.settings
+
+    @property
+    def budget(self) -> tuple[Cause, ...]:
+        """What makes the first mass uncertain, the largest first."""
+        return self._first.budget
+
+    @property
+    def budgets(self) -> dict[str, tuple[Cause, ...]]:
+        """The same of each by name."""
+        return {name: stage.budget for name, stage in self.stages.items()}
+
+    @property
+    def distrust(self) -> str:
+        """Nothing: no other observer weighs."""
+        return ''
+
+    def configure(self, settings: PayloadSettings) -> None:
+        """Take new tuning from the next segment on."""
+        for stage in self.stages.values():
+            stage.configure(settings)
+
+    def reset(self) -> None:
+        """Forget the masses: other loads."""
+        for stage in self.stages.values():
+            stage.reset()
+
+
 def payload_stage(machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto'
                   ) -> PayloadStage:
     """The stage that weighs, or, where no sensors do, the one that says so."""
-    return Unweighed(machine, settings) if why_unweighed(machine) else PayloadStage(machine, settings, backend)
+    if why_unweighed(machine):
+        return Unweighed(machine, settings)
+    return (SeveralPayloads if machine.description.payloads else PayloadStage)(machine, settings, backend)

@@ -9,16 +9,23 @@ import yaml
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
+from core_support import feed, kinematic
 from nodes_in_process import SECOND, make  # noqa: F401
 from nodes_support import ros, sent, state
+from two_payloads import text_with
 
 from mbse_ros.bags.messages import packed_record
 from mbse_ros.description.load import known_machines
 from mbse_ros.description.model import fingerprint
+from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.filters.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, check_machine, machine_topics
 from mbse_ros.nodes.payload_node import PayloadNode, warm_up_payload
+from mbse_ros.simulation.crane import SimulatedCrane
+from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
 
@@ -153,3 +160,39 @@ def test_the_first_state_finds_its_estimator_warm_whether_the_observer_weighs_or
                 seen.append(kind), of(*given))[1])
         warm_up_payload(stage, MACHINE)
     assert sorted(seen) == ['apart', 'joint'] and stage.budget == ()
+
+
+def test_each_of_several_payloads_has_its_topic(make, tmp_path):     # noqa: F811
+    """`payloads/NAME` with the message of one; `payload` is the first; the diagnostics have all."""
+    file = tmp_path / 'two.yaml'
+    file.write_text(text_with())
+    node, machine = make(PayloadNode, machine=str(file), backend='vm'), load_machine(str(file))
+    frames = SimulatedCrane(machine, {'boom': 100.0, 'jib': 200.0}, 1, WorkCycle(
+        0.35, (Move(6.0, 1.2),), {'tilt_valve': (Move(5.0, 1.2),)})).run()
+    outputs = feed(Pipeline(machine, observer=kinematic()), frames)
+    for output in outputs:
+        node.on_record(packed_record(output.state, machine.name, fingerprint(machine.description)))
+    sinks, last = node.sinks, outputs[-1].payload
+    assert set(last.payloads) == {'boom', 'jib'}
+    for topic, found in (('payload', last), *((f'payloads/{name}', item) for name, item in last.payloads.items())):
+        message = sinks[topic].messages[-1]
+        assert len(sinks[topic].messages) == len(outputs) and message.machine == fingerprint(machine.description)
+        assert [message.mass, message.lower, message.upper] == pytest.approx([found.mass, found.lower, found.upper])
+        assert (message.status, message.reason) == (found.status, found.reason)
+    assert 150.0 < last.payloads['jib'].mass < 250.0 and 50.0 < last.mass < 150.0
+    values = node.values(last)
+    assert values['mass of jib'].endswith('kg (95 %)') and values['mass of boom'].endswith(f': {values["mass"]}')
+    assert 'mass of jib' in {item.key for item in sinks['/diagnostics'].messages[-1].status[0].values}
+
+
+def test_a_graph_of_several_payloads_weighs_apart(tmp_path):
+    """It is refused before a process starts: by the default, with the scale, and with outputs."""
+    file = tmp_path / 'two.yaml'
+    file.write_text(text_with())
+    machine = check_machine(MachineArguments(machine=str(file), preset='paper'))
+    assert {'payloads/boom', 'payloads/jib', 'payload'} <= machine_topics(machine).keys()
+    with pytest.raises(SettingError, match='preset: .*several payloads are weighed apart'):
+        check_machine(MachineArguments(machine=str(file)))
+    for option in ('scale', 'display', 'outputs'):
+        with pytest.raises(DescriptionError, match='this is of one payload alone'):
+            check_machine(MachineArguments(machine=str(file), preset='paper', **{option: True}))

@@ -190,7 +190,9 @@ def machine_lines(machine: Machine, asked: Asked, motion: StateObservability,
     lines = [f'{machine.name}, motion: {motion.verdict}' + (f': not seen: {blind}' if blind else '')]
     lines += ['  ' + _helper(motion)] if blind else []
     if machine.description.payload is None:
-        return [*lines, 'payload: the machine has none', *asked.weighs]
+        none = 'payload: the machine has none'
+        each = 'payloads: `mbse check` has to how many kg each is weighed'
+        return [*lines, each if machine.description.payloads else none, *asked.weighs]
     lines.append('payload, mass and centre by the pressures, positions known; poses of' if payload else
                  'payload: not seen: of no cylinder are all pressures among the sensors')
     for label, item in payload.items():

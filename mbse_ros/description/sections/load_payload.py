@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections `payload` and `base`, with the polygon on which a machine stands and the mass that does not move."""
+"""The sections `payload`, `payloads` and `base`, with the polygon on which a machine stands and the mass that does not
+move."""
 
 from __future__ import annotations
 
@@ -16,20 +17,45 @@ STEEPEST = 0.8      # rad
 LARGEST = 20.0      # m, radius of gyration of a load
 PENDULUM = 0.1, 100.0       # m, lengths at which a load hangs
 _OWN = ['contact', 'gyration_radius', 'hanging']
+_AMONG_SEVERAL = ['gyration_radius']
 Corner = tuple[float, float]
 FARTHEST = 100.0    # m
 LEAST = 1e-3        # m: a polygon that is narrower is a line
 
 
-def read_payload(entry: Entry, references: References) -> Payload:
-    """At a point of a body, or with its centre in the frame of a body."""
+def read_payloads(entry: Entry, references: References) -> dict[str, Payload]:
+    """Several, by name: each as `payload`, rigid, at a place of its own."""
+    found: dict[str, Payload] = {}
+    for name, item in entry.named('payloads').items():
+        if name == 'payload':
+            raise entry.error('another name: `payload` is the section, and the topic, of one', name, name)
+        payload = read_payload(item, references, f'{item.key}.mass', _AMONG_SEVERAL)
+        for other, known in found.items():
+            if _together(payload, known):
+                raise item.error(f'another place than that of {other}: no force distinguishes masses at one place')
+        found[name] = payload
+    if len(found) < 2:
+        raise entry.error('two payloads or more; of one: the section `payload`')
+    return found
+
+
+def _together(one: Payload, other: Payload) -> bool:
+    """Whether no motion distinguishes the masses of two payloads."""
+    def values(item: Payload) -> tuple[object, ...]:
+        return item.body, [place.value for place in item.center], item.gyration_radius and item.gyration_radius.value
+    return values(one) == values(other)
+
+
+def read_payload(entry: Entry, references: References, mass: str = MASS, own: list[str] = _OWN) -> Payload:
+    """At a point of a body, or with its centre in the frame of a body; ``mass``: key of its mass, ``own``: keys that
+    it may have."""
     numbers = references.numbers
     if isinstance(entry.value, dict) and 'point' in entry.value:
-        parts = entry.mapping(['point', 'limits'], _OWN)
+        parts = entry.mapping(['point', 'limits'], own)
         ref = references.point(parts['point'], on_body=True)
         body, center, point = ref.body, references.bodies[ref.body].points[ref.point], ref.point
     else:
-        parts = entry.mapping(['body', 'center', 'limits'], _OWN)
+        parts = entry.mapping(['body', 'center', 'limits'], own)
         body, point = references.body(parts['body']), ''
         center = numbers.vector(parts['center'], ValueKind('m'), references.dimension)
     low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
@@ -43,7 +69,7 @@ def read_payload(entry: Entry, references: References) -> Payload:
     hanging = numbers.optional(parts, 'hanging', ValueKind('m', *PENDULUM))
     if hanging is not None:
         _check_hanging(parts, center, references)
-    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point, contact, radius, hanging)
+    return Payload(body, center, (low, high), Scalar(0.0, key=mass), point, contact, radius, hanging)
 
 
 def read_base(entry: Entry, references: References) -> Base:

@@ -16,7 +16,7 @@ as known: what is blind here stays blind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -38,6 +38,7 @@ NORMAL = 1.959964       # 95 % quantile, two sides
 SAMPLES = 100           # of the sensors' noise
 LARGEST_SHARE = 0.05    # of the full scale: half-width of a set of sensors whose loads count
 LEAST_PRESSURE = 2e6    # Pa, in chambers before they balance
+UNSEEN = 1e-10          # share of the largest information, up to which a sum of masses is not seen
 LEVER = 1.0     # m: how far the centre may be from the file's, for what is known before
 
 
@@ -153,21 +154,8 @@ class MassAccuracy:
 def mass_accuracy(machine: Machine, poses: Poses | None = None) -> MassAccuracy:
     """Of the sensors that the file has, at half of the largest mass; ``poses``: default, all coordinates over their
     ranges. Raises DescriptionError without a payload."""
-    function, (low, high) = _terms(machine), machine.payload_data.limits
-    looked = in_motion(all_poses(machine)) if poses is None else poses
-    names, g = state_names(machine)[0], len(machine.coordinates)
-    pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
-    noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
-    spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
-    factor, found = machine.parameters.factor(), []
-    for q, zd in zip(looked.q, looked.zd):
-        X = np.zeros(len(names))
-        X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE
-        near = q[machine.system.dependent]
-        for _ in range(3):          # friction depends on the pressures
-            r, G, J, S = (item.full() for item in function(near, X, (low + high) / 2, machine.parameters.mean))
-            X[pressures] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
-        C = J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T
+    _, found = machine.payload_data, []     # of one
+    for G, C in _equations(machine, poses):
         with np.errstate(divide='ignore'):
             alone = np.sqrt(np.diag(C)) / np.abs(G[:, 0])
             together = 1.0 / np.sqrt(G[:, 0] @ np.linalg.pinv(C, hermitian=True) @ G[:, 0])
@@ -176,6 +164,39 @@ def mass_accuracy(machine: Machine, poses: Poses | None = None) -> MassAccuracy:
     owners = cylinders_of(machine)
     return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
                         float(middle[-1]))
+
+
+def payloads_accuracy(machine: Machine, poses: Poses | None = None) -> dict[str, float]:
+    """Of several payloads, by their names: the same half-width, kg, by all equations, with the other masses unknown;
+    infinite where they cannot be distinguished."""
+    payloads, found = machine.description.payloads, []
+    span = np.array([high - low for low, high in (item.limits for item in payloads.values())])
+    for G, C in _equations(machine, poses):
+        J = G * span
+        values, V = np.linalg.eigh(J.T @ np.linalg.pinv(C, hermitian=True) @ J)
+        with np.errstate(divide='ignore'):
+            found.append(span * np.sqrt(V ** 2 @ (1.0 / np.where(values > UNSEEN * values.max(), values, 0.0))))
+    return dict(zip(payloads, (NORMAL * np.median(found, axis=0)).tolist()))
+
+
+def _equations(machine: Machine, poses: Poses | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Derivatives (a, k) of the equations by the masses and their covariance (a, a) at half of the largest masses, pose
+    by pose; ``poses``: as of ``mass_accuracy``."""
+    function, limits = _terms(machine), [item.limits for item in machine.description.every_payload.values()]
+    looked = in_motion(all_poses(machine)) if poses is None else poses
+    names, g = state_names(machine)[0], len(machine.coordinates)
+    pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
+    noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
+    spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
+    factor = machine.parameters.factor()
+    for q, zd in zip(looked.q, looked.zd):
+        X = np.zeros(len(names))
+        X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE
+        near = q[machine.system.dependent]
+        for _ in range(3):          # friction depends on the pressures
+            r, G, J, S = (item.full() for item in function(near, X, np.mean(limits, axis=1), machine.parameters.mean))
+            X[pressures] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
+        yield G, J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T
 
 
 def check_counts(machine: Machine) -> None:

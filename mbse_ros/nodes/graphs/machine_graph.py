@@ -14,7 +14,7 @@ from ...description.load import known_mechanisms
 from ...errors import SettingError
 from ...filters.observer_settings import ObserverSettings
 from ...machine import Machine, load_machine
-from ...machine.equations import check_weighs
+from ...machine.equations import SEVERAL_APART, check_single, check_weighs
 from ...settings import same_as, setting
 from ...simulation.crane import cycle_by_name, plant_machine
 from ...sources.machine import for_machine
@@ -63,7 +63,8 @@ def sensor_topics(machine: Machine) -> dict[str, str]:
 
 def machine_topics(machine: Machine) -> dict[str, str]:
     """All topics of a machine's graph, relative to its namespace, and their types."""
-    return {**sensor_topics(machine), **TOPICS}
+    each = {f'payloads/{name}': PAYLOAD for name in machine.description.payloads}
+    return {**sensor_topics(machine), **TOPICS, **each}
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,11 @@ def check_machine(arguments: MachineArguments) -> Machine:
     machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
     if a.scale or a.display:
         check_weighs(machine)
+    if a.outputs:
+        check_single(machine)
+    if machine.description.payloads and not (a.preset or a.params_file):
+        raise SettingError('preset', a.preset, f'paper, or a params_file with observer_node weighing: apart: '
+                                               f'{SEVERAL_APART}')
     if a.sources:
         foreign = for_machine(load_sources(a.sources), machine).channels
         if a.simulate and foreign:

@@ -58,7 +58,9 @@ class ForceFit:
     @property
     def unmeasured(self) -> tuple[str, ...]:
         """What no channel measures directly and the balance needs: positions, and pressures where no equation has all
-        of its own."""
+        of its own, and several masses: one is fitted."""
+        if self.machine.description.payloads:
+            return ('each of several masses',)
         needed = ('position/',) if self.machine.weighing else NEEDED
         found = tuple(name for name in self.names if name.startswith(needed) and name not in self._channels)
         return found if found or self.machine.weighing else ('a pressure',)

@@ -187,14 +187,14 @@ def implausible_lines(track: Track) -> list[str]:
 
 def mass_lines(track: Track, machine: Machine) -> list[str]:
     """A mass that the machine cannot carry, and one that is old because data ended or the state was lost."""
-    last = track.last.payload
-    if not math.isfinite(last.mass):
-        return []
-    lines, (low, high) = [], machine.payload_data.limits
-    if last.upper < low or last.lower > high:
-        lines.append(f'the mass is not within {low:g} to {high:g} kg (payload.limits of the machine): another machine, '
-                     'unit or zero of a sensor?')
-    if last.status in HELD:
+    last, lines = track.last.payload, []
+    for name, payload in machine.description.every_payload.items():
+        found, (low, high) = last.payloads.get(name, last), payload.limits
+        if found.upper < low or found.lower > high:
+            of, key = (f' of {name}', f'payloads.{name}') if last.payloads else ('', 'payload')
+            lines.append(f'the mass{of} is not within {low:g} to {high:g} kg ({key}.limits of the machine): another '
+                         'machine, unit or zero of a sensor?')
+    if math.isfinite(last.mass) and last.status in HELD and not last.payloads:
         used = track.elapsed[track.status == PayloadStatus.UPDATING]
         lines.append(f'the mass is held: no sample of it after t = {np.max(used, initial=0.0):.2f} s ({last.reason})')
     return lines

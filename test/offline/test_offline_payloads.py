@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several payloads as users have them: simulated, estimated from a bag, in text, JSON, series, report and bag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from two_payloads import text_with
+
+import mbse_ros as mbse
+from mbse_ros.api.simulate import simulate_bag
+from mbse_ros.bags.bag import open_bag
+from mbse_ros.errors import DescriptionError, SettingError
+from mbse_ros.machine import load_machine
+from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.offline.estimate import MachineEstimate
+from mbse_ros.simulation.work import masses_of, working_machine
+
+MASSES = {'boom': 90.0, 'jib': 180.0}
+
+
+@pytest.fixture(scope='module')
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp('two') / 'two.yaml'
+    path.write_text(text_with())
+    return path
+
+
+@pytest.fixture(scope='module')
+def bag(file: Path) -> Path:
+    path = file.parent / 'bag'
+    written = simulate_bag(load_machine(str(file)), path, duration=3.0, cycle='random', seed=3, payload=MASSES)
+    assert 'boom 90 kg, jib 180 kg' in written.summary()[0]
+    return path
+
+
+@pytest.fixture(scope='module')
+def estimate(file: Path, bag: Path) -> MachineEstimate:
+    return mbse.estimate(bag, machine=file, tuning=['observer.weighing=apart'], output=bag.parent / 'estimated')
+
+
+def test_each_mass_in_text_and_json(estimate: MachineEstimate) -> None:
+    result, lines = estimate.to_json(full=True), estimate.summary()
+    assert list(result['payloads']) == ['boom', 'jib']
+    for name, mass in MASSES.items():
+        found, last = result['payloads'][name], estimate.payloads[name]
+        assert found['interval'][0] <= mass <= found['interval'][1]
+        assert [found['mass'], found['stddev'], found['status'], found['samples']] == [
+            last.mass, last.stddev, last.status.name.lower(), last.samples]
+        assert sum(cause['kg'] ** 2 for cause in found['budget']) == pytest.approx(found['stddev'] ** 2)
+        assert any(line.startswith(f'payload {name} {last.mass:.2f} kg, 95 % interval') for line in lines)
+        column = result['state'][f'mass/{name}']
+        assert column[-1] == last.mass and len(column) == len(result['state']['stamp_ns'])
+    assert result['payload']['mass'] == result['payloads']['boom']['mass']
+    assert any(line.startswith('loads are not counted: ') and 'this is of one payload alone' in line for line in lines)
+
+
+def test_series_report_and_bag(estimate: MachineEstimate, bag: Path) -> None:
+    by_name = {item.name: item for item in estimate.series()}
+    jib = by_name['mass/jib']
+    assert jib.unit == 'kg' and (jib.lower[-1], jib.upper[-1]) == (
+        estimate.payloads['jib'].lower, estimate.payloads['jib'].upper)
+    assert estimate['mass/jib'][-1] == estimate.payloads['jib'].mass
+    signals = {signal.name: signal for signal in estimate.run.signals}
+    half = (jib.upper[-1] - jib.lower[-1]) / 2
+    assert 1.96 * signals['payload jib'].estimated.stddev[-1] == pytest.approx(half, rel=1e-4)
+    assert {'/payload', '/payloads/boom', '/payloads/jib'} <= open_bag(bag.parent / 'estimated').topics.keys()
+
+
+def test_the_joint_way_is_refused_by_name(file: Path, bag: Path) -> None:
+    with pytest.raises(SettingError, match="observer.weighing: got 'joint', expected apart"):
+        estimate_bag(bag, load_machine(str(file)), {})
+    for other in (lambda: mbse.smooth(bag, machine=file), lambda: mbse.loads(bag, machine=file)):
+        with pytest.raises(DescriptionError, match='payloads: .*this is of one payload alone'):
+            other()
+
+
+def test_a_file_is_checked(file: Path) -> None:
+    """`mbse check`: to how many kg each is weighed, less accurately than the only one."""
+    found = mbse.check(file)
+    assert found.trouble is None
+    (table,) = [section for section in found.sections if section.title.startswith('weighing')]
+    widths = {row.name: float(row.value.removeprefix('+- ').removesuffix(' kg')) for row in table.rows}
+    assert widths.keys() == MASSES.keys() and all(5.0 < width < 100.0 for width in widths.values())
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('200', 200.0), ('boom=120,tip=300', {'boom': 120.0, 'tip': 300.0}), ('a = 1e2', {'a': 100.0})])
+def test_masses_of_a_word(text: str, expected: object) -> None:
+    assert masses_of(text) == expected
+
+
+@pytest.mark.parametrize('text', ['', 'x', 'a=', 'a=1,b', 'a=1=2', 'a=1,a=2'])
+def test_masses_that_are_none(text: str) -> None:
+    with pytest.raises(SettingError, match='payload: '):
+        masses_of(text)
+
+
+@pytest.mark.parametrize('payload, expected', [
+    (50.0, 'masses by name: boom and jib'), ({'bom': 5.0}, 'did you mean boom'),
+    ({'boom': 501.0}, 'payloads.boom.limits'), ({'jib': np.nan}, 'payloads.jib.limits')])
+def test_masses_that_the_machine_does_not_have(file: Path, payload: object, expected: str) -> None:
+    with pytest.raises(SettingError, match=expected):
+        working_machine(load_machine(str(file)), payload)
