@@ -217,7 +217,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
         agreement.append((name, kind, str(rows[0]['n']), str(rows[0]['m']), number(max(exact), 1),
                           *(_cell(by_label[f'penalty 1e{k}']['difference'], 1) for k in (5, 7, 9)),
                           _cell(rows[0]['difference_of_coordinates'], 1)))
-        cost.append((name, kind, *(_cell(by_label[label]['evaluation_us']) for label in SHOWN)))
+        cost.append((name, kind, *(_cell(by_label.get(label, {}).get('evaluation_us')) for label in SHOWN)))
     print_table(console, 'largest relative difference of the accelerations from KKT', (
         'mechanism', 'coordinates', 'n', 'm', 'exact ones', 'penalty 1e5', '1e7', '1e9', 'coordinates'), agreement)
     print_table(console, f'microseconds an evaluation; {result["machine"]}', (
