@@ -210,16 +210,19 @@ def tables(rows: dict[str, list[dict]], seeds: int) -> str:
     def rms(values: np.ndarray) -> str:
         return f'{np.sqrt(np.mean(values ** 2)):.3g}' if np.isfinite(values).all() else 'none'
 
+    def hold(of: dict[str, np.ndarray], way: str) -> str:
+        return f'{of[f"{way} holds"].sum()} of {len(of[f"{way} holds"])}'
+
     table('gain', '| machine | valve | case | kept after 0.5 s of motion (average) | 1 s | 3 s | 3 s of standstill | '
           'published after 3 s | largest published | pinned |', lambda of: [
               *(share(of, 'motion', after) for after in AFTER[1:]), share(of, 'still', AFTER[-1]),
               f'{of["motion 3.0 published"].mean():.2f}',
-              f'{max(np.abs(of[k]).max() for k in of if "published" in k):.2f}',
+              f'{np.nanmax([np.nanmax(np.abs(of[k])) for k in of if "published" in k]):.2f}',
               f'{of["pinned"].mean():.2f}'])
     table('start', '| machine | valve | wrong by (full scales) | state right after, s | published, joint | published, '
           'apart | error at the end, joint (hold) | apart (hold) |', lambda of: [
               *(f'{np.median(of[way]):.1f}' for way in ('state', 'joint', 'apart')),
-              *(f'{rms(of[f"{way} end"])} ({of[f"{way} holds"].sum()} of {seeds})' for way in ('joint', 'apart'))])
+              *(f'{rms(of[f"{way} end"])} ({hold(of, way)})' for way in ('joint', 'apart'))])
     table('still', '| machine | valve | start | deviation, 0.6 s, kg | 1 s | 3 s | 10 s | error | NEES | published '
           '| beyond its interval |', lambda of: [
               *(f'{of[k].mean():.0f}' for k in ('0.6 s', '1 s', '3 s', '10 s')), rms(of['off']),
@@ -227,7 +230,7 @@ def tables(rows: dict[str, list[dict]], seeds: int) -> str:
     table('against', '| machine | valve | case | mass, joint | apart | half-width, joint | apart | hold, joint | apart '
           '| speed, mm/s, joint | apart |', lambda of: [
               *(rms(of[f'{way} mass']) for way in WAYS), *(rms(of[f'{way} half']) for way in WAYS),
-              *(f'{of[f"{way} holds"].sum()} of {seeds}' for way in WAYS), *(rms(of[f'{way} v']) for way in WAYS)])
+              *(hold(of, way) for way in WAYS), *(rms(of[f'{way} v']) for way in WAYS)])
     return '\n'.join(lines)
 
 
