@@ -303,7 +303,7 @@ class SeveralPayloads(PayloadStage):
     name in ``PayloadEstimate.payloads``."""
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
-        self._machine, dynamics = machine, InverseDynamics(machine, backend)
+        self._machine, self._mass, self._weighs, dynamics = machine, None, False, InverseDynamics(machine, backend)
         self.stages = {name: _OneOfSeveral(machine, name, dynamics, settings) for name in machine.description.payloads}
         self._first = next(iter(self.stages.values()))
 
