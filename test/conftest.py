@@ -112,7 +112,8 @@ def models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, 'Model', shared(machine.Model, repr))
         step = shared(HydraulicFilter.step, lambda of, keep=(): (
-            of.machine.made_of, of.model.weighs, of.order, of.noise, of.halvings, observer_step.LARGE, tuple(keep)))
+            of.machine.made_of, of.name, of.model.weighs, of.order, of.noise, of.halvings, observer_step.LARGE,
+            tuple(keep)))
         patch.setattr(HydraulicFilter, 'step', lambda of, keep=(): step(of, keep))
         scan = steps.Scan     # with its function, whose id is then no other's
         scans = shared(lambda function, backend: (function, scan(function, backend)), lambda function, backend: (

@@ -40,8 +40,9 @@ class Observer:
     better ones), ``gate``: probability beyond which an innovation is left out (1: none is), ``options`` of the filter.
     The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.
-    Of a machine with hydraulics ``'hydraulic'`` is the filter of ``mbse_ros.estimate``, with all its sensors; inputs
-    are the commands at these times, V, ``noises`` and ``options`` any of ``ObserverSettings``. Raises SettingError.
+    Of a machine with hydraulics ``'hydraulic'`` is the filter of ``mbse_ros.estimate``, with all its sensors, and
+    ``'hydraulic_errorEKF_FE'`` another one; inputs are the commands at these times, V, ``noises`` and ``options`` any
+    of ``ObserverSettings``. Raises SettingError.
 
     >>> motion = simulate('four_bar', 2.0, sensors=['encoder'])
     >>> Observer('four_bar', 'UKF', ['encoder']).run(motion.samples).mean.shape     # theta, its rate
@@ -64,7 +65,7 @@ class Observer:
         if isinstance(estimator, str) and estimator in OF_MACHINES and isinstance(machine := loaded(model), Machine):
             from .our_filter import MachineFilter  # here, because it takes its time to import
             refuse_options('a mechanism', {'sensors': sensors, 'stddev': stddev})
-            settings = {**options, **(noises or {}), **({} if gate == GATE else {'gate': gate})}
+            settings = {'estimator': estimator, **options, **(noises or {}), **({} if gate == GATE else {'gate': gate})}
             self.machine, self.model, self.core = machine, machine.model, MachineFilter(machine, settings, backend)
             self.sensors, self.channels = tuple(machine.description.sensors), self.core.channels
             self.names, self._inputs = self.core.names, machine.commands

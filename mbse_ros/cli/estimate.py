@@ -35,8 +35,8 @@ def estimate(
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         estimator: Annotated[str | None, typer.Option(
-            help='Filter by its name: hydraulic of a machine, of a mechanism as in Naya et al., review. '
-                 '[hydraulic, errorEKF_FE]')] = None,
+            help='Filter by its name: hydraulic or hydraulic_errorEKF_FE of a machine, of a mechanism as in Naya et '
+                 'al., review. [hydraulic, errorEKF_FE]')] = None,
         sensors: OfSensors = None,
         step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,

@@ -60,7 +60,8 @@ class EstimatorSetup:
         if not self.joint and self.guard < 1:
             raise SettingError('payload.guard_time', self.payload.guard_time, f'a step or more, {self.step:g} s')
 
-        for name, value, default in (('observer.measurements', self.observer.measurements, 'samples'),
+        for name, value, default in (('observer.estimator', self.observer.estimator, 'hydraulic'),
+                                     ('observer.measurements', self.observer.measurements, 'samples'),
                                      ('payload.low_pass', self.payload.low_pass, 'information')):
             if value != default:
                 raise SettingError(name, value, f'{default}: the other one is not in C')

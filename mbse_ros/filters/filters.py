@@ -24,7 +24,7 @@ from .cekf_penalty import cekf_penalty
 from .constrained import diekfpm, sckf
 from .direct import direct_ej, direct_fe
 from .ekf import adekf, dekf, error_ekf, error_ekf_ej, error_ekf_fe
-from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf
+from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, hydraulic_error_ekf_fe
 from .kinematic import kinematic
 from .noise_models import adaptive_error_ekf_fe, error_ekf_fe_sh
 from .parameters import dual, joint
@@ -33,7 +33,8 @@ from .parts.step import DiscreteFilter, Filter
 from .ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
 
 SEVERAL = ('parameters', 'actuators', 'biases', 'inputs')     # options that are names, also where there is one
-OF_MACHINES: dict[str, Callable[..., HydraulicFilter]] = {'hydraulic': hydraulic_dekf}       # with hydraulics
+OF_MACHINES: dict[str, Callable[..., HydraulicFilter]] = {       # with hydraulics
+    'hydraulic': hydraulic_dekf, ERROR: hydraulic_error_ekf_fe}
 OF_MECHANISMS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
     'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh, 'SCKF': sckf, 'DIEKFpm': diekfpm,

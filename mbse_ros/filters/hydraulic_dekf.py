@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,6 +20,7 @@ from ..machine import Machine
 from ..machine.equations import why_unweighed
 from . import observer_step as steps
 from .force_balance import SPREAD, spread_of_rate
+from .hydraulic_error import nominal
 from .hydraulic_model import NOISES, HydraulicModel, hydraulic_model, largest_pressure
 from .mass_information import LARGEST_ACTIVITY, columns
 from .observer_settings import ObserverSettings
@@ -26,6 +28,8 @@ from .parts.layout import SYMMETRIC, Layout
 from .parts.step import DiscreteFilter
 from .unweighed import OPENED, UNKNOWN_FLOW
 from .weighing import frictions, mass_numbers
+
+ERROR = 'hydraulic_errorEKF_FE'
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class HydraulicFilter(DiscreteFilter):
     model's units; ``near``: dependent coordinates near which Newton's method starts, where the model needs them.
     ``given``: ``o`` (m,), measurements, NaN where missing, and ``u``, commands. ``tuning``: ``dt``, s, the spectral
     densities by their names, the largest ``activity_range``, ``force_psd`` (a,) or (1,), density of the error of each
-    equation, MPa^2 s, ``variance`` (m,) of the measurements, ``p``, the machine's parameters. ``outputs``: ``x``,
+    equation, MPa^2 s, ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg,
+    (0,) unless of errorEKF_FE. ``outputs``: ``x``,
     ``innovation`` (m,), ``innovation_variance`` (m,), and ``weighing``, what the step measures of the mass, see
     MassInformation. ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
     """
@@ -74,7 +79,7 @@ class HydraulicFilter(DiscreteFilter):
     def _built(self, part: Callable[[steps.ObserverStep], ca.Function]) -> ca.Function:
         """A part of the step, as it was built once before."""
         of = self.order, self.noise, self.halvings
-        made_of = ['observer', part.__name__, self.machine.made_of, str(self.model.weighs),
+        made_of = ['observer', part.__name__, self.machine.made_of, self.name, str(self.model.weighs),
                    *map(str, (*of, steps.LARGE))]
         return built(made_of, lambda: part(steps.observer_step(self, self.machine, self.model, *of)))
 
@@ -154,11 +159,18 @@ def hydraulic_dekf(machine: Machine, model: HydraulicModel | None = None, order:
              'mass': (mass_numbers(machine, model), 1), 'moved': (equations, 1), 'empty': (len(machine.volumes), 1),
              'T': (uncertain + frictions(machine, model), n), 'near': (model.dependent.numel(), 1)}
     tuning = {'dt': (1, 1), **{name: (1, 1) for name in NOISES}, 'activity_range': (1, 1),
-              'force_psd': (max(1, equations), 1), 'variance': (m, 1), 'p': (machine.parameters.symbol.numel(), 1)}
+              'force_psd': (max(1, equations), 1), 'variance': (m, 1), 'p': (machine.parameters.symbol.numel(), 1),
+              'nominal_payload': (len(nominal(machine)) * model.driven, 1)}
     outputs = {'x': (n, 1), 'innovation': (m, 1), 'innovation_variance': (m, 1),
                'weighing': (columns(uncertain) * model.weighs, 1)}
-    return HydraulicFilter('hydraulic', Layout(state), Layout({'o': (m, 1), 'u': (model.U.numel(), 1)}),
-                           Layout(tuning), Layout(outputs), machine, model, order, noise, halvings)
+    name, given = ERROR if model.driven else 'hydraulic', {'o': (m, 1), 'u': (model.U.numel(), 1)}
+    return HydraulicFilter(name, Layout(state), Layout(given), Layout(tuning), Layout(outputs), machine, model, order,
+                           noise, halvings)
+
+
+def hydraulic_error_ekf_fe(machine: Machine, model: HydraulicModel | None = None, **options: Any) -> HydraulicFilter:
+    """errorEKF_FE with pressures: see ``hydraulic_error``. It does not weigh. Options as of ``hydraulic_dekf``."""
+    return hydraulic_dekf(machine, hydraulic_model(machine, driven=True) if model is None else model, **options)
 
 
 def spreads(machine: Machine, settings: ObserverSettings) -> dict[str, float]:

@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..machine import Machine
 from .force_balance import swing_noise, swing_rates
+from .hydraulic_error import own_accelerations
 from .hydraulic_state import LITRE, MASS, MPA, Measurement, measurements, state_names, state_parts
 
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
@@ -38,7 +39,9 @@ class HydraulicModel:
     ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
     spectral density of the noise as a function of ``psd`` (8,); ``scale`` (nx,) takes the state to SI; ``measured``
-    gives the model of each channel.
+    gives the model of each channel. Of errorEKF_FE ``own`` (g,), SI, are the accelerations by the machine's
+    own equations of motion, and ``slopes`` (g, nx) their derivatives; those in ``X`` are then their errors: see
+    ``hydraulic_error``; ``deviation`` (cylinders,) is of the pistons' speeds, m/s. Else all have no rows.
 
     A pressure that no sensor measures stays anywhere between 0 and the largest supply, and the flow to it is unknown: a
     valve's model alone, or a random walk, would say more than anybody knows, and lead out of all bounds.
@@ -54,6 +57,14 @@ class HydraulicModel:
     W: ca.SX
     scale: np.ndarray
     measured: tuple[Measurement, ...]
+    own: ca.SX
+    slopes: ca.SX
+    deviation: ca.SX
+
+    @property
+    def driven(self) -> bool:
+        """Whether the machine's own equations of motion predict the state."""
+        return bool(self.own.numel())
 
     @property
     def weighs(self) -> bool:
@@ -75,9 +86,9 @@ class HydraulicModel:
         return any(item.index is None for item in self.measured)
 
 
-def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
+def hydraulic_model(machine: Machine, weighs: bool = False, driven: bool = False) -> HydraulicModel:
     """Model of a machine's hydraulics for the observer; ``weighs``: with the mass of the payload, and its moments about
-    the centre that the file gives where the file calls that uncertain."""
+    the centre that the file gives where the file calls that uncertain; ``driven``: of errorEKF_FE, which does not."""
     names, scale = state_names(machine, weighs)
     X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
     U = ca.SX.sym('U_in', len(machine.commands))
@@ -91,16 +102,21 @@ def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
         f[first:first + 2 * len(machine.swings)] = _swing_rates(machine, part)
     A = ca.jacobian(f, X)
     A[:, :g] = A[:, :g] + ca.jacobian(f, machine.system.q) @ machine.reduced.R
+    deviation = ca.SX.sym('deviation', len(machine.cylinders) * driven)
+    own, slopes = own_accelerations(machine, names, X, deviation) if driven else (ca.SX(0, 1), ca.SX(0, len(names)))
+    f[g:g + own.numel()] += own
+    A[g:g + own.numel(), :] += slopes
     measured = measurements(machine, names, X)
     every = ca.vertcat(f, ca.vec(A), *(ca.vertcat(item.h, ca.vec(item.H)) for item in measured if item.index is None))
     dependent = ca.SX.sym('dependent', len(machine.system.dependent))
     if not weighs and not ca.depends_on(every, machine.system.q[machine.system.dependent]):
         dependent = ca.SX(0, 1)
     q = machine.joined(dependent if dependent.numel() else machine.system.q[machine.system.dependent], X[:g])
-    f, A = ca.substitute([f, A], [machine.system.q], [q])
+    f, A, own, slopes = ca.substitute([f, A, own, slopes], [machine.system.q], [q])
     measured = tuple(item.at(machine.system.q, q) for item in measured)
     psd = ca.SX.sym('psd', len(NOISES))
-    return HydraulicModel(names, X, U, dependent, psd, f, A, _noise(machine, names, psd), scale, measured)
+    return HydraulicModel(names, X, U, dependent, psd, f, A, _noise(machine, names, psd), scale, measured,
+                          own, slopes, deviation)
 
 
 def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:

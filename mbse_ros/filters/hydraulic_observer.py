@@ -20,7 +20,8 @@ from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
-from .hydraulic_dekf import HydraulicFilter, hydraulic_dekf, initial
+from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
+from .hydraulic_error import fastest_friction
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_state import MPA, SegmentResult, last_samples, variances
 from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
@@ -62,7 +63,10 @@ class HydraulicObserver:
 
     def _take_model(self) -> None:
         """The model that the tuning asks for, with no state."""
-        self.model = hydraulic_model(self.machine, self._weighs(self.settings))
+        self.model = hydraulic_model(self.machine, *self._kind(self.settings))
+        self.rate = fastest_rate(self.machine)
+        if self.model.driven:
+            self.rate = max(self.rate, fastest_friction(self.machine))
         self.names, self._filters = self.model.names, dict[tuple[str, str, int], RunningFilter[HydraulicFilter]]()
         self.running = self._running_for(self._prepared)
         state, mass = self.filter.state, self.filter.state.places['mass'].start
@@ -96,22 +100,27 @@ class HydraulicObserver:
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
         self.settings = settings
-        if self._weighs(settings) != self.model.weighs:
+        if self._kind(settings) != (self.model.weighs, self.model.driven):
             self._take_model()
         self.prepare(self._prepared)
         tuning = self.filter.tuning
         psd = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
         self.running.tuning = tuning.flat(**psd, dt=0.0, force_psd=np.zeros(tuning.parts['force_psd']),
-                                          variance=self._variance, p=self.machine.parameters.mean)
+                                          variance=self._variance, p=self.machine.parameters.mean,
+                                          nominal_payload=np.full(tuning.parts['nominal_payload'][0],
+                                                                  settings.nominal_payload))
         self._force_psd: float | np.ndarray = settings.force_psd
         self._use_balance(True)
         self.threshold = gate_limit(settings.gate)
 
-    def _weighs(self, settings: ObserverSettings) -> bool:
-        """Whether the mass is in the state; raises SettingError where several are to be."""
-        if settings.weighing == 'joint' and self.machine.description.payloads:
+    def _kind(self, settings: ObserverSettings) -> tuple[bool, bool]:
+        """Whether the mass is in the state, and whether the machine's own equations of motion predict it; raises
+        SettingError where several masses are to be in it."""
+        driven = settings.estimator == ERROR
+        joint = settings.weighing == 'joint' and not driven
+        if joint and self.machine.description.payloads:
             raise SettingError('observer.weighing', settings.weighing, f'apart: {SEVERAL_APART}')
-        return settings.weighing == 'joint' and not why_unweighed(self.machine)
+        return joint and not why_unweighed(self.machine), driven
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
@@ -143,11 +152,12 @@ class HydraulicObserver:
         return '; '.join(filter(None, [self._truncated(), self._one_load()]))
 
     def _one_load(self) -> str:
-        if self.settings.weighing == 'joint' or why_unweighed(self.machine):
+        if self.model.weighs or why_unweighed(self.machine):
             return ''
-        return (f'weighing {self.settings.weighing}: the state has no mass. That which is weighed by it, and its '
-                'interval, are for one load throughout: after a change the mass follows over many seconds, without '
-                'CHANGING; masses that contradict each other raise no alarm')
+        cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
+        return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
+                'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
+                'contradict each other raise no alarm')
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared

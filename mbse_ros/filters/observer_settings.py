@@ -13,7 +13,9 @@ from ..transition.exponential import ORDERS
 class ObserverSettings(Settings):
     """Tuning of the hydraulic observer; the noise of the sensors is in the machine's YAML."""
 
-    estimator: str = setting('hydraulic', 'Filter by its name; other names are of mechanisms', choices=('hydraulic',))
+    estimator: str = setting('hydraulic', 'Filter by its name: hydraulic, or one that predicts by the dynamics and '
+                                          'does not weigh; other names are of mechanisms',
+                             choices=('hydraulic', 'hydraulic_errorEKF_FE'))
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))
@@ -33,6 +35,7 @@ class ObserverSettings(Settings):
                                  1e2)
     force_psd: float = setting(2e-6, 'Error of the force balance of a cylinder, as pressure on its piston',
                                'MPa^2 s', 1e-12, 1e3)
+    nominal_payload: float = setting(0.0, 'Mass of the payload in the model of hydraulic_errorEKF_FE', 'kg', 0.0, 1e6)
     weighing: str = setting('joint', 'joint: motion and mass of the payload in one estimate, tied by the force balance;'
                                      ' apart: the motion alone, as in the paper', choices=('joint', 'apart'))
     activity_range: float = setting(

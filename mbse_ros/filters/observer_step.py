@@ -22,6 +22,7 @@ from ..machine.machine import NEWTON
 from ..transition.exponential import exact_step, transition
 from ..transition.noise import integrated_noise, paper_noise, symmetric
 from .activity import activity_of
+from .hydraulic_error import deviations, errors_of_state, state_of_errors
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
 from .hydraulic_state import sample_of
 from .mass_information import mass_information
@@ -173,6 +174,8 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
         ('x', layout.state), ('u', layout.given), ('p', layout.tuning)))
     was |= {'commands': model.U}
     tuning |= {**dict(zip(NOISES, ca.vertsplit(model.psd))), 'p': machine.parameters.symbol}
+    if tuning['nominal_payload'].numel():
+        tuning['nominal_payload'] = machine.payload
     measured, commands, dt, force_psd, variance = (
         given['o'], given['u'], tuning['dt'], tuning['force_psd'], tuning['variance'])
     X, P, doubt, near, mass = was['x'], ca.SX.sym('P', n, n), was['T'], was['near'], was['mass']
@@ -242,10 +245,17 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
                empty: ca.SX, dt: ca.SX, order: str, noise: str, halvings: int) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """State, covariance, derivatives by uncertain numbers and dependent coordinates (those before) a step later."""
     solved = _closed(machine, model, near, X[:len(machine.coordinates)])
+    if model.driven:
+        X, P, _ = errors_of_state(machine, model, X, P, solved)
     slopes = consider_jacobian(machine, model, model.f, model.X[:len(machine.coordinates)])
-    f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
+    speeds = deviations(machine, X, P, solved) if model.driven else model.deviation
+    f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent, model.deviation],
+                                 [X, solved, speeds])
     density = factors * ca.diag(model.W) + cavitation(machine, model.names, X, empty)
     X, P, F = predict(X, P, f, A, ca.diag(density), dt, order, noise, halvings)
+    if model.driven:
+        solved = _closed(machine, model, solved, X[:len(machine.coordinates)])
+        X, P = state_of_errors(machine, model, X, P, solved)
     P, T = forgotten(machine, model, P, F @ T + slopes * dt, dt)
     return *relaxed(machine, model, X, P, T, dt), solved
 
@@ -287,15 +297,20 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     What is not an entry of the state is linearised at the prediction.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
-    if model.indirect:
+    if model.indirect or model.driven:
         solved = _closed(machine, model, solved, X[:g])
+    V = ca.SX.eye(X.numel())
+    if model.driven:
+        X, P, V = errors_of_state(machine, model, X, P, solved)
+    first = X
     innovations, spreads, doubts, held = [], [], [], held_columns(machine, model)
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
             h, H, slopes = ca.substitute([item.h, item.H, consider_jacobian(machine, model, item.h, model.X[:g])],
                                          [model.X, model.dependent], [predicted, solved])
-            error = sample - h - H @ (X - predicted)
+            H = H @ V
+            error = sample - h - H @ (X - first)
             error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
             X, P, innovation, spread, gain = correct_by(X, P, H, error, variance[k], weight)
             unit, seen = 1.0, H @ T + slopes
@@ -317,6 +332,8 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
         innovations.append(innovation / unit)
         spreads.append((spread + ca.sumsqr(seen[0, held])) / unit ** 2)
         doubts.append(ca.sumsqr(seen[0, :held.start]) / unit ** 2)
+    if model.driven:
+        X, P = state_of_errors(machine, model, X, P, _closed(machine, model, solved, X[:g]))
     return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads), ca.vertcat(*doubts)
 
 

@@ -63,7 +63,7 @@ class SilentPressures:
         or more), NaN without a sample; None where none is, nor was, or the observer does not weigh. A sample counts
         from its own step on. ``whole``: whether each channel has one where the ``plan`` takes the last."""
         after = settings.silent_after
-        if settings.weighing != 'joint':
+        if not self._model.weighs:
             return None
         if whole and self._oldest + len(u) * dt <= after:
             self.reset()
