@@ -82,9 +82,9 @@ def test_an_inclined_base(tmp_path):
         assert message.position[at] == pytest.approx(np.radians(degrees), abs=0.01)
         pressure.append(read_truth(bag).pressure[0, 0])
     assert pressure[0] > 2e6 and pressure[1] < pressure[0] - 5e4
-    for words, text in ((['--base-roll', 1], 'base-roll: got 1.0, expected no such option for patu655_lift: no sensor '
-                         'of kind inclination measures the roll of its base'),
-                        (['--base-pitch', 60], 'base-pitch: got 60.0, expected from -45 to 45 deg')):
+    for words, text in ((['--base-roll', 1], '--base-roll: got 1.0, expected no such option for patu655_lift: no '
+                         'sensor of kind inclination measures the roll of its base'),
+                        (['--base-pitch', 60], '--base-pitch: got 60.0, expected from -45 to 45 deg')):
         assert refused('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'no', *words) == text
 
 
@@ -101,7 +101,7 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
         assert truth.position.shape[1] == 1
     assert spread[1] > 1e4 > 10 * spread[0]
     assert refused('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'no', '--swing', 50) == (
-        'swing: got 50.0, expected from -45 to 45 deg')
+        '--swing: got 50.0, expected from -45 to 45 deg')
 
 
 @pytest.mark.parametrize('words, text', [
