@@ -45,7 +45,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
     ``dynamics.integrators.INTEGRATORS`` (default 'exponential', in all coordinates 'rk4') and a ``formulation`` of
     ``dynamics.formulations.by_name.FORMULATIONS`` or 'semi_recursive', with their ``options``; ``inputs``: function
-    (t, q, qd) -> u (k,). Its
+    (t, q, qd) -> u (k,), default zero, or what holds the start where its file says ``held``. Its
     ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
     from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
     up to there, with its ``motion.failure``.
@@ -88,10 +88,14 @@ def simulate_motion(model: Model, duration: float | None = None, dt: float = 1e-
     from ..dynamics.motion import default_scheme  # here, because they take their time to import
     from ..dynamics.motion import simulate as integrate
     from ..dynamics.singular import check_start
+    from ..simulation.linkage import holding_inputs
     length, options, begin = 5.0 if duration is None else duration, options or {}, time.perf_counter()
     check_steps(length, dt)
     check_start(model)
     scheme = scheme or default_scheme(model, formulation)
+    if inputs is None and model.description.initial.held:
+        u = holding_inputs(model)
+        inputs = lambda t, q, qd: u     # noqa: E731
     motion = integrate(model, length, dt, scheme, inputs=inputs, formulation=formulation, stop=stop, **options)
     seconds = time.perf_counter() - begin
     chosen = tuple(model.description.mechanical_sensors) if sensors is None else tuple(sensors)

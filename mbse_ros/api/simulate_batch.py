@@ -119,6 +119,9 @@ def _array(name: str, values: Any) -> np.ndarray:
 def _forced(model: Model, inputs: dict[str, Any], times: Any, noise: dict[str, float], span: tuple[float, float],
             runs: int, seed: int) -> tuple[Model, Forcing | None]:
     """The model with random forces on coordinates as further inputs, and what acts on all of them; None: nothing."""
+    if model.description.initial.held:
+        from ..simulation.linkage import holding_inputs  # here, because it takes its time to import
+        inputs = {**dict(zip(model.inputs, holding_inputs(model).tolist())), **inputs}
     if not inputs and not noise:
         return model, None
     for name in inputs:

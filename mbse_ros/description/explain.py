@@ -150,6 +150,8 @@ def _initial(mechanism: MechanismDescription) -> Iterable[TableRow]:
     for name, item in mechanism.initial.velocity.items():
         quasi = mechanism.quasi_velocities.get(name)
         yield TableRow(name, show(item, quasi.unit if quasi else RATES[_unit(mechanism, name)]), 'velocity')
+    if mechanism.initial.held:
+        yield TableRow('held', 'yes', 'by constant inputs, in simulations')
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> TableRow:

@@ -236,10 +236,14 @@ class Sensor:
 
 @dataclass(frozen=True)
 class Initial:
-    """Start of the named coordinates: positions and velocities, SI; those not named are assembled from the guess."""
+    """Start of the named coordinates: positions and velocities, SI; those not named are assembled from the guess.
+
+    ``held``: what simulates the mechanism gives its inputs the constant values that hold it there, unless told others.
+    """
 
     position: dict[str, Scalar] = field(default_factory=dict)
     velocity: dict[str, Scalar] = field(default_factory=dict)
+    held: bool = False
 
 
 @dataclass(frozen=True)

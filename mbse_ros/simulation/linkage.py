@@ -19,7 +19,7 @@ import numpy as np
 from ..compiled import Kernel, Scan
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
-from ..errors import DivergenceError, SettingError
+from ..errors import DescriptionError, DivergenceError, SettingError
 from ..filters.parts.model_step import advance, rates
 from ..filters.parts.problem import Problem, problem
 from ..settings import Settings, setting
@@ -27,6 +27,8 @@ from ..settings import Settings, setting
 STIFFNESS = 2 * np.pi       # rad/s of the oscillator
 LEAST = 1e-9                # share of the largest influence from which on an input moves a coordinate
 SUBSTEP = 1e-3      # s, at most
+UNHELD = 1e-3       # share of the accelerations without inputs that those which hold may leave
+DAMPED = 1.0        # share of a velocity that damping takes in a period, at most: its force is held
 
 
 def driven_coordinates(model: Model) -> list[int]:
@@ -44,6 +46,20 @@ def must_follow(model: Model) -> bool:
         return False
     lengths = [place for place in places if place >= 0 and unit_of(model.description, model.independent[place]) == 'm']
     return bool(lengths) or -1 in places
+
+
+def holding_inputs(model: Model) -> np.ndarray:
+    """Constant inputs (k,), N or N m, that hold the start at rest, the smallest of them. Raises DescriptionError where
+    none do."""
+    of, q = problem(model, ()), model.start.q
+    free, B = Kernel(_influence(of), 'vm')(q, np.zeros(of.g), [model.start.t], np.asarray(model.parameters))
+    B = B.reshape(of.g, len(model.inputs))
+    u = -np.linalg.lstsq(B, free, rcond=LEAST)[0]
+    left = np.abs(free + B @ u)
+    if left.max(initial=0.0) > UNHELD * np.abs(free).max(initial=0.0):
+        raise DescriptionError(model.description.file, 'initial.held', True, 'inputs that hold the start: nothing holds '
+                               + ', '.join(np.array(model.independent)[left > UNHELD * np.abs(free).max()]))
+    return u
 
 
 class Following:
@@ -137,7 +153,7 @@ class SimulatedLinkage:
         self._substeps = max(1, round(self.period_ns * 1e-9 / SUBSTEP))
         self._dt = self.period_ns * 1e-9 / self._substeps
         self._scan = Scan(_step(self._problem), model.backend)
-        self._follow = self._following()
+        self._follow, self._kernel = self._following(), Kernel(_influence(self._problem), 'vm')
         self._driven, self._sizes = driven_coordinates(model), (model.system.n, len(self.channels), len(model.inputs))
         self._number, self._parameters = np.arange(len(model.inputs)), np.asarray(model.parameters)
         self._x = np.concatenate([model.start.q, model.start.qd[model.z]])
@@ -182,13 +198,20 @@ class SimulatedLinkage:
         return '; a smaller amplitude, more damping or motion:=follow keeps it within its reach'
 
     def _inputs(self, t: float) -> np.ndarray:
-        """Those of the motion that is followed, else sines less the damping of the coordinate that an input drives."""
+        """Those of the motion that is followed, else sines less the damping of the coordinate that an input drives,
+        both smaller where the damping, held over a period, would throw it back."""
         n = self._sizes[0]
         if self._follow is not None:
             return self._follow.at(self._x[:n], self._x[n:], t)
         of, zd, number = self.settings, self._x[n:], self._number
-        sines = of.amplitude * np.sin(2 * np.pi * of.frequency * 1.3 ** number * t + number)
-        return sines - of.damping * np.array([zd[k] if k >= 0 else 0.0 for k in self._driven])
+        u = of.amplitude * np.sin(2 * np.pi * of.frequency * 1.3 ** number * t + number)
+        if of.damping > 0.0 and number.size:
+            B = self._kernel(self._x[:n], zd, [t], self._parameters)[1].reshape(len(zd), len(number))
+            for i, k in enumerate(self._driven):
+                if k >= 0:
+                    stopped = of.damping * abs(B[k, i]) * self.period_ns * 1e-9     # share of the velocity
+                    u[i] = (u[i] - of.damping * zd[k]) * min(1.0, DAMPED / max(stopped, DAMPED))
+        return u
 
 
 def _step(of: Problem) -> ca.Function:

@@ -9,8 +9,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from mbse_ros.api.simulate import simulate_motion
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.errors import DescriptionError, SingularConfigurationError
 from mbse_ros.mechanism.levels import level_rows
 
 FOLDER = Path(__file__).parents[2] / 'config' / 'mechanisms'
@@ -189,3 +191,39 @@ def test_three_rrr_has_the_levels_of_paper_004():
     assert owners[0] == sorted(f'O{k}_{body}_{k}' for k in 'abc' for body in ('actuator', 'bar'))
     assert owners[1] == [f'P{k}' for k in 'abc'] + [f'drive_{k}' for k in 'abc']
     assert owners[2] == [f'C{k}' for k in 'abc']
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_plain_simulate_runs_to_its_end(name):
+    """Those that would fall into a singular position within 1.2 s are held by their inputs, which the samples have."""
+    m = model(name)
+    if name == 'andrews':       # is the fastest
+        assert 'a shorter dt' in simulate_motion(m, 0.05, sensors=[]).warnings[-1]
+    found = simulate_motion(m, *((0.05, 1e-4) if name == 'andrews' else (1.5, 2.5e-3)))
+    assert found.motion.failure is None and not found.lost
+    assert not [text for text in found.warnings if 'singular' not in text]
+    held = m.description.initial.held
+    assert held == (name in ('excavator_arm', 'spatial_crane', 'three_rrr')) == found.motion.inputs.any()
+    if held:
+        assert {f'input/{name}' for name in m.inputs} <= set(found.samples.names)
+        driven = [k for k, name in enumerate(m.independent) if name not in ('slew', 'load_x', 'load_y')]
+        assert np.ptp(found.motion.q[:, m.z], axis=0)[driven].max() < 2e-3
+
+
+def test_inputs_hold_the_start_only_where_they_can(tmp_path):
+    text = (FOLDER / 'spatial_crane.yaml').read_text()
+    for old, new, said in (('load_x: 4.444946 m, load_y', 'load_x: 4.6 m, load_y', 'load_x'),
+                           ('held: true', 'held: 3', 'held')):
+        path = tmp_path / f'{said}.yaml'
+        assert old in text
+        path.write_text(text.replace(old, new))
+        with pytest.raises(DescriptionError, match=f'initial.held.*{said if said == "load_x" else "3"}'):
+            simulate_motion(load_model(path, backend='vm'), 0.1)
+
+
+def test_a_fall_without_inputs_says_what_to_add(tmp_path):
+    path = tmp_path / 'arm.yaml'
+    path.write_text((FOLDER / 'excavator_arm.yaml').read_text().replace('held: true', 'held: false'))
+    found = simulate_motion(load_model(path, backend='vm'), 1.5, 5e-3, sensors=[], stop=False)
+    assert isinstance(found.motion.failure, SingularConfigurationError)
+    assert 'boom_force' in found.warnings[-1] and 'held: true' in found.warnings[-1]

@@ -91,3 +91,13 @@ def test_what_is_thrown_down_says_what_to_give():
     with pytest.raises(DivergenceError, match='three_rrr.*motion:=follow'):
         for _ in range(200):
             plant.frame()
+
+
+@pytest.mark.parametrize('rate', [10.0, 100.0])
+def test_damping_of_a_light_crank_does_not_throw_it_back(rate):
+    """Held over 0.1 s, 2 N m s/rad would take eight times the velocity of the slider-crank in a period."""
+    plant = SimulatedLinkage(load_model('slider_crank', backend='vm'), settings=LinkagePlantSettings(rate=rate))
+    frames = [plant.frame() for _ in range(round(5 * rate))]
+    assert max(np.abs(frame.qd).max() for frame in frames) < 40.0
+    damped = [frame.inputs[0] for frame in frames]
+    assert np.ptp(damped) > 0.5 and np.abs(damped).max() < 25.0

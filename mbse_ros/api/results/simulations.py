@@ -14,6 +14,7 @@ import numpy as np
 
 from ...description.coordinate_units import columns_of, input_unit, unit_of
 from ...dynamics.model import Model
+from ...errors import SingularConfigurationError
 from ...offline.motion_estimate import motion_series
 from ...report.data import Curve, Panel
 from ...report.result import Result, ResultSeries
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...simulation.crane import SensorFrame
 
 LOST = 0.01                 # of the largest kinetic energy: a balance off by more was lost at a singular position
+ROUNDING = 1e-6             # J, of a mechanism that stands still
 WATCHED = 200_000           # states among which singular positions are looked for
 INSTANTS = 8                # of them that are named
 WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
@@ -94,9 +96,19 @@ class MotionSimulation(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of the motion, and singular positions on the way."""
-        instants = self.singular_times
-        if self.motion.failure is not None or not instants:
+        """Those of the motion, singular positions on the way, what to add where it fell into one, and a lost balance of
+        the energy elsewhere."""
+        from ...simulation.linkage import must_follow  # here, because it takes its time to import
+        instants, failure, of = self.singular_times, self.motion.failure, self.model
+        moved = max(np.ptp(part) for part in (self.motion.kinetic, self.motion.potential, self.motion.work))
+        left = np.max(np.abs(self.motion.balance))
+        if failure is None and not instants and left > max(LOST * moved, ROUNDING):
+            return *self.motion.warnings, (f'the balance of the energy is off by {left:.3g} J of {moved:.3g} J: the '
+                                           'step is too long for so fast a motion, a shorter dt gives another one')
+        if isinstance(failure, SingularConfigurationError) and not self.motion.inputs.any() and must_follow(of):
+            return *self.motion.warnings, (f'nothing acted on {", ".join(of.inputs)}: `initial: {{held: true}}` in the '
+                                           'file holds its start, --independent auto follows it where it falls')
+        if failure is not None or not instants:
             return tuple(self.motion.warnings)
         listed = ', '.join(f'{t:.6g}' for t in instants[:INSTANTS]) + ', ...' * (len(instants) > INSTANTS)
         return *self.motion.warnings, (f'the motion passes singular positions at t = {listed} s: there a loop could go '

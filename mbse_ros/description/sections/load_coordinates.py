@@ -120,8 +120,9 @@ def read_independent(entry: Entry, references: References, drivers: dict[str, Dr
 
 def read_initial(entry: Entry, references: References, drivers: dict[str, Driver],
                  quasi: dict[str, QuasiVelocity]) -> Initial:
-    """Positions and velocities of named coordinates, and quasi-velocities."""
-    parts = entry.mapping([], ['position', 'velocity'])
+    """Positions and velocities of named coordinates, and quasi-velocities; whether the inputs hold the start."""
+    parts = entry.mapping([], ['position', 'velocity', 'held'])
+    held = 'held' in parts and parts.pop('held').flag()
     found: dict[str, dict[str, Scalar]] = {'position': {}, 'velocity': {}}
     for what, section in parts.items():
         others = quasi if what == 'velocity' else {}
@@ -133,7 +134,7 @@ def read_initial(entry: Entry, references: References, drivers: dict[str, Driver
             if any(driver.coordinate == name for driver in drivers.values()):
                 raise item.error('no start: a driver moves this coordinate from t = 0')
             found[what][name] = references.numbers.scalar(item, _start_kind(references, name, what))
-    return Initial(found['position'], found['velocity'])
+    return Initial(found['position'], found['velocity'], held)
 
 
 def _start_kind(references: References, name: str, what: str) -> ValueKind:
