@@ -13,7 +13,7 @@ import numpy as np
 from ..compiled.of_scipy import gate_limit
 from ..dynamics.forces.prescribed import all_accelerations
 from ..dynamics.model import Model
-from ..errors import PositionProblemError, SingularConfigurationError, check_choice
+from ..errors import DivergenceError, PositionProblemError, SingularConfigurationError, check_choice
 from ..filters.filters import check_options, default_stddev, noises_of
 from ..filters.hydraulic_state import MASS
 from ..filters.linkage_settings import LinkageSettings
@@ -22,7 +22,7 @@ from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import overstated
 from ..machine import Machine
 from ..monitor.channels import MISFIT
-from ..monitor.faults import NONE
+from ..monitor.faults import NONE, Fault, reason_of
 from ..monitor.mechanism import MechanismMonitor, MechanismState
 from ..monitor.state import Assessment
 from ..offline.estimate import state_series
@@ -35,6 +35,7 @@ from ..streams.start import restart_pose, restarted_state, start_stddev
 
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
+AFTER = 50              # instants that are run at once after a restart, then twice as many: others may follow
 TAIL = 2.5              # times lost_after: what is remembered of a log for the next one
 STEP = InterpolationSettings().step     # s, at most, of the filter between two samples
 
@@ -68,7 +69,7 @@ class OurFilter:
 
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate:
         """Over a log. A coordinate that a sensor alone sees, and whose samples are refused for long, starts again from
-        them. Raises DivergenceError."""
+        them; so do all where the numbers end. Raises DivergenceError where they end at once, with the doubts before."""
         of = self.observer
         before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
         if t[0] <= self._last:
@@ -76,13 +77,28 @@ class OurFilter:
         values = np.array([self._within_ends(row) for row in measured.tolist()])
         runs: list[LinkageEstimates] = []
         said: list[Assessment] = []
-        begin = 0
+        begin, length = 0, len(t)
         while begin < len(t):
             state = of.flat[0]
-            found = self._ran(t, values, inputs, begin, len(t), before)
-            assessments = self._assessments(t[begin:], values[begin:], found)
+            last, failure = min(begin + length, len(t)), None
+            try:
+                found = self._ran(t, values, inputs, begin, last, before)
+            except DivergenceError as error:    # what comes before it may have to start again
+                last, failure = begin + error.step, error
+                of.resume(state, before)
+                if last == begin:
+                    raise self._diverged(t, begin, said, failure) from error
+                found = self._ran(t, values, inputs, begin, last, before)
+            assessments = self._assessments(t[begin:last], values[begin:last], found)
             end = begin + len(assessments)
-            if assessments[-1].again or end < len(t):        # again from the samples, from the state that it had here
+            if failure is not None and not assessments[-1].again:       # from the samples before it, if there are some
+                seen = tuple(np.flatnonzero(np.isfinite(values[end - 1])).tolist())
+                if not seen:
+                    raise self._diverged(t, last, said + assessments, failure) from failure
+                assessments[-1] = Assessment(ObserverStatus.LOST, reason_of(Fault.NOT_FINITE), broken=True,
+                                             again=tuple(range(of.problem.g)), by=seen, faults=Fault.NOT_FINITE)
+            length = AFTER if assessments[-1].again else 2 * length
+            if assessments[-1].again:        # again from the samples, from the state that it had here
                 of.resume(state, before)
                 found = self._ran(t, values, inputs, begin, end, before)
                 self._start_again(assessments[-1], values[end - 1], float(t[end - 1]), found)
@@ -91,6 +107,21 @@ class OurFilter:
             begin, before = end, float(t[end - 1])
         self._last = float(t[-1])
         return self._estimate(t, measured, runs, said)
+
+    def _diverged(self, t: np.ndarray, step: int, said: Sequence[Assessment], failure: DivergenceError
+                  ) -> DivergenceError:
+        """At a step of the log, with the first doubt of each kind before it."""
+        return DivergenceError(self.observer.estimator, step, '; '.join([failure.detail, *self._doubts(t, said)]))
+
+    @staticmethod
+    def _doubts(t: np.ndarray, said: Sequence[Assessment]) -> list[str]:
+        """The first of each kind of fault that cast doubt on the state."""
+        found, known = [], NONE
+        for k, item in enumerate(said):
+            if item.status in DOUBTFUL and item.faults & ~known:
+                found.append(f'{item.status.name} at {t[k]:.3f} s: {item.reason}')
+                known |= item.faults
+        return found
 
     def _within_ends(self, row: list[float]) -> list[float]:
         """Samples (s,), NaN where a sensor cannot read so."""
@@ -139,7 +170,8 @@ class OurFilter:
         assert run.covariances is not None
         variance = np.diagonal(run.covariances, axis1=1, axis2=2)
         places = [k for k, name in enumerate(self.names) if name.startswith('position/')]
-        large = (run.innovation ** 2 > MISFIT * run.innovation_variance).mean(axis=0)
+        with np.errstate(over='ignore'):
+            large = (run.innovation ** 2 > MISFIT * run.innovation_variance).mean(axis=0)
         checked = run.innovation_variance[:, self.monitor.observed.places] < self.settings.lost_stddev ** 2
         return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and checked.all() and (
             variance[:, places] < self.settings.lost_stddev ** 2).all())
@@ -147,8 +179,8 @@ class OurFilter:
     def _start_again(self, assessment: Assessment, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
         """Coordinates at what the channels say that were refused and alone see them, with an unknown speed."""
         of, settings = self.observer, self.settings
-        q, qd = restart_pose(self.monitor, assessment, values, of.stddev, (run.q[-1], run.qd[-1]), t,
-                             settings.lost_after)
+        last = self.started[:2] if assessment.broken else (run.q[-1], run.qd[-1])     # of a state that cannot be, none
+        q, qd = restart_pose(self.monitor, assessment, values, of.stddev, last, t, settings.lost_after)
         again = [of.model.independent[k] for k in assessment.again]
         start = start_stddev(self.names, settings, again)
         of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, of.tangents, True), t)
@@ -162,13 +194,10 @@ class OurFilter:
         unknown = self.monitor.bounds.unknown(self.names, self.settings.start_velocity) ** 2
         variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
         stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
-        warnings, known = [], NONE
-        for k, item in enumerate(said):
-            if item.status in DOUBTFUL and item.faults & ~known:        # the first of each kind
-                warnings.append(f'{item.status.name} at {t[k]:.3f} s: {item.reason}')
-                known |= item.faults
+        warnings = self._doubts(t, said)
         for column, samples, name, sigma in zip(columns['innovation'].T, measured.T, self.channels, self._deviations):
-            warnings += overstated(name, column[np.isfinite(samples)], samples, sigma)
+            with np.errstate(over='ignore'):
+                warnings += overstated(name, column[np.isfinite(samples)], samples, sigma)
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               np.where(here, columns['innovation'], np.nan),

@@ -77,6 +77,9 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     'dual': {'acceleration': (1e-3, 1e-3), 'parameter_walk': (1e-6, 1e-6)},
 }
 
+# Of options: density of the jerk of `kinematic` with accelerations in its state, rad2/s5.
+FURTHER: dict[str, Value] = {'jerk': 20.0}
+
 
 def check_filter(name: str, hydraulics: bool = False) -> None:
     """Raise SettingError unless a filter of this name is for machines with ``hydraulics``, or else for mechanisms."""
@@ -131,9 +134,9 @@ def default_noises(estimator: str, mechanism: str) -> dict[str, Value]:
 
 
 def noises_of(filter_: Filter) -> dict[str, Value]:
-    """The same of each noise of a filter on its mechanism; 0 for one that the table does not have."""
+    """The same of each noise of a filter on its mechanism, also of its options; 0 for one that no table has."""
     known = default_noises(filter_.name, filter_.problem.model.description.name)
-    return {name: known.get(name, 0.0) for name in filter_.noises}
+    return {name: known.get(name, FURTHER.get(name, 0.0)) for name in filter_.noises}
 
 
 def default_stddev(filter_: Filter, mechanism: str) -> np.ndarray:

@@ -213,7 +213,7 @@ class ChannelMonitor:
         """Samples with what was predicted."""
         for i, value in enumerate(o):
             if value == value:
-                square = innovation[i] ** 2 / variance[i] if variance[i] > 0 else inf
+                square = innovation[i] * innovation[i] / variance[i] if variance[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
                 self.predicted[i] = variance[i]
                 self.innovations.take(t, i, square, refused, longest)

@@ -118,7 +118,7 @@ class UnitRatio:
         o, h, sums = value - self._first, self._moved, self._sums
         self._sums = [sums[0] + o, sums[1] + h, sums[2] + o * o, sums[3] + h * h, sums[4] + o * h]
         self._count += 1
-        sure = variance < (LIKE * predicted) ** 2       # a ratio to what is hardly known says nothing
+        sure = 0.0 <= variance and sqrt(variance) < LIKE * abs(predicted)     # else a ratio says nothing
         unit = _named(value / predicted, self._factors) if sure else ''
         self._level = nan if not unit else t if isnan(self._level) else self._level
         if t - self._since >= enough and self._count >= FEWEST and not self.found:

@@ -57,8 +57,9 @@ def holding_inputs(model: Model) -> np.ndarray:
     u = -np.linalg.lstsq(B, free, rcond=LEAST)[0]
     left = np.abs(free + B @ u)
     if left.max(initial=0.0) > UNHELD * np.abs(free).max(initial=0.0):
-        raise DescriptionError(model.description.file, 'initial.held', True, 'inputs that hold the start: nothing holds '
-                               + ', '.join(np.array(model.independent)[left > UNHELD * np.abs(free).max()]))
+        loose = ', '.join(np.array(model.independent)[left > UNHELD * np.abs(free).max()])
+        raise DescriptionError(model.description.file, 'initial.held', True,
+                               f'inputs that hold the start; nothing holds {loose}')
     return u
 
 

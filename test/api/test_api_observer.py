@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``Observer`` and ``tune``: our filters as they are, filters of one's own beside them, and what is refused."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -203,3 +204,23 @@ def test_a_start_by_the_names_of_coordinates(truth):
                          ('fast', "z: got 'fast', expected 1 f")):
         with pytest.raises(SettingError, match=start):
             mbse.Observer('four_bar', 'UKF', SENSORS).start(z=wrong)
+
+
+@pytest.mark.parametrize('mechanism, estimator, channel, factor', [
+    ('four_bar', 'DEKF', 'encoder', 180 / np.pi), ('five_bar', 'errorEKF_FE', 'encoder_1', np.pi / 180)])
+def test_an_encoder_in_another_unit_is_named_before_the_numbers_end(mechanism, estimator, channel, factor):
+    """A filter that leaves the finite numbers later in the log starts again before, or there: it raised an error."""
+    samples = mbse.simulate(mechanism, 3.0).samples
+    values = samples.values.copy()
+    values[:, samples.names.index(channel)] *= factor
+    found = mbse.Observer(mechanism, estimator, backend='vm').run(replace(samples, values=values))
+    assert len(found.status) == len(samples.t) and np.isfinite(found.mean).all()
+    assert f'{channel} ' in found.warnings[0] and set(found.status) & {'coasting', 'lost'}
+
+
+def test_numbers_that_end_at_once_are_an_error_with_the_doubts_before():
+    samples = mbse.simulate('four_bar', 0.5, sensors=['encoder']).samples
+    observer = mbse.Observer('four_bar', 'DEKF', ['encoder'], backend='vm').start()
+    observer.core.observer.resume(observer.core.observer.flat[0] * np.nan, 0.0)
+    with pytest.raises(DivergenceError, match='step 0: at t = 0.005'):
+        observer.run(samples)

@@ -19,7 +19,8 @@ from .problem import Problem
 
 Parts = dict[str, ca.SX]
 FORCE = ('ADEKF',)      # whose third block is the force itself
-ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
+# or the acceleration; else its error
+ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration', 'kinematic')
 F = TypeVar('F', bound='DiscreteFilter')
 
 
