@@ -32,6 +32,7 @@ class Smoothed(EstimatedMotion):
     mean: np.ndarray
     covariance: np.ndarray
     after: np.ndarray
+    log_evidence: float = float('nan')      # of the samples of a whole log, of the Gaussian about the motion (Laplace)
 
     @property
     def stddev(self) -> np.ndarray:
@@ -90,7 +91,9 @@ class LinkageSmoother:
             swept = self.chain.sweep(points, start)
             self.chain.move(points, swept)
             if swept.size <= TOLERANCE and swept.gap <= FEASIBLE:
-                return self._smoothed(points, swept, points.t[-1] - points.t)
+                evidence = swept.log_evidence(points.y, start.covariance, start.mean - points.x[0],
+                                              self.problem.angular, self.chain.variance)
+                return replace(self._smoothed(points, swept, points.t[-1] - points.t), log_evidence=evidence)
         raise DivergenceError('smoother', iterations, f'the last step is {swept.size:.3g} standard '
                               f'deviations, constraints {swept.gap:.3g}', False)
 

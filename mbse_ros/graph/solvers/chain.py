@@ -9,6 +9,7 @@ Rauch-Tung-Striebel smoother; to linearise again at the result is a Gauss-Newton
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -74,6 +75,23 @@ class Swept:
         first, places = self._forward[0], self._kept.places
         l = self.step.shape[1]
         return Gaussian(first[places['m_ahead']], first[places['P_ahead']].reshape(l, l))
+
+    def log_evidence(self, y: np.ndarray, P: np.ndarray, m: np.ndarray, angular: Sequence[bool], variance: np.ndarray
+                     ) -> float:
+        """``log p(y)`` of samples (k, s) under the chain linearised at its points, each given those before it: prior
+        covariance P (l, l) and mean m (l,), less the point, of the first state."""
+        at, l = self._point.arrays(self._at), len(m)
+        kept = self._kept.arrays(self._forward)
+        means = np.vstack([m, kept['m_ahead'][:-1].reshape(-1, l)])[:len(y)]
+        covariances = np.concatenate([P[None], kept['P_ahead'][:-1].reshape(-1, l, l)])[:len(y)]
+        found = 0.0
+        for o, h, H, mean, cov in zip(y, at['h'].reshape(len(y), -1), at['H'], means, covariances):
+            here = np.isfinite(o)
+            v = np.where(here, o - h - H @ mean, 0.0)
+            v = np.where(angular, (v + np.pi) % (2 * np.pi) - np.pi, v)[here]
+            S = 2 * np.pi * (H[here] @ cov @ H[here].T + np.diag(variance[here]))
+            found -= (np.linalg.slogdet(S)[1] + 2 * np.pi * v @ np.linalg.solve(S, v)) / 2 if len(v) else 0.0
+        return float(found)
 
     @property
     def size(self) -> float:
