@@ -107,7 +107,7 @@ class MotionSimulation(Result):
                                            'step is too long for so fast a motion, a shorter dt gives another one')
         if isinstance(failure, SingularConfigurationError) and not self.motion.inputs.any() and must_follow(of):
             return *self.motion.warnings, (f'nothing acted on {", ".join(of.inputs)}: `initial: {{held: true}}` in the '
-                                           'file holds its start, --independent auto follows it where it falls')
+                                           'file holds its start')
         if failure is not None or not instants:
             return tuple(self.motion.warnings)
         listed = ', '.join(f'{t:.6g}' for t in instants[:INSTANTS]) + ', ...' * (len(instants) > INSTANTS)
