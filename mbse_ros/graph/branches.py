@@ -16,7 +16,7 @@ import numpy as np
 
 from ..dynamics.configurations import assemble
 from ..dynamics.model import Model, State
-from ..errors import DivergenceError, MbseError, SettingError
+from ..errors import DivergenceError, MbseError, PositionProblemError, SettingError, SingularConfigurationError
 from ..filters.observer import LinkageObserver
 from .estimate import EstimatedMotion, EstimationNoises
 from .smoother import LinkageSmoother, Smoothed
@@ -109,5 +109,5 @@ def _solved(model: Model, sensors: Sequence[str], t: np.ndarray, samples: np.nda
         run = observer.run(t, samples, inputs)
         guess = EstimatedMotion(t, run.q, run.qd, run.qdd, run.force)
         return smoother.batch(samples, guess, inputs, model.start.q, model.start.qd)
-    except MbseError:
+    except (DivergenceError, PositionProblemError, SingularConfigurationError):
         return None

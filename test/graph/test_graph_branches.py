@@ -99,3 +99,9 @@ def test_the_evidence_is_the_density_of_all_samples_together() -> None:
     here = np.isfinite(samples.ravel())
     together = multivariate_normal(expected[here], S[np.ix_(here, here)]).logpdf(samples.ravel()[here])
     assert found.log_evidence == pytest.approx(together, abs=1e-4)
+
+
+def test_a_sensor_that_is_none_is_no_branch():
+    """Its name is refused; no branch is blamed."""
+    with pytest.raises(SettingError, match='sensors'):
+        branches(load_model('four_bar'), ['gps'], np.arange(5) * 0.005, np.zeros((5, 1)))
