@@ -135,6 +135,5 @@ def fastest_friction(machine: Machine) -> float:
 
 
 def nominal(machine: Machine) -> list[ca.SX]:
-    """Symbol of the payload's mass, if the machine has one payload; several have none here."""
-    description = machine.description
-    return [] if description.payload is None or description.payloads else [machine.payload]
+    """Symbol of the payload's mass, if the machine has a payload."""
+    return [] if machine.description.payload is None else [machine.payload]

@@ -115,11 +115,14 @@ class HydraulicObserver:
 
     def _kind(self, settings: ObserverSettings) -> tuple[bool, bool]:
         """Whether the mass is in the state, and whether the machine's own equations of motion predict it; raises
-        SettingError where several masses are to be in it."""
+        SettingError where several masses are to be in it or in its model."""
         driven = settings.estimator == ERROR
         joint = settings.weighing == 'joint' and not driven
         if joint and self.machine.description.payloads:
             raise SettingError('observer.weighing', settings.weighing, f'apart: {SEVERAL_APART}')
+        if driven and self.machine.description.payloads:
+            raise SettingError('observer.estimator', ERROR, 'hydraulic: its model has one nominal_payload, and this '
+                               f'machine several payloads ({", ".join(self.machine.description.payloads)})')
         return joint and not why_unweighed(self.machine), driven
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
