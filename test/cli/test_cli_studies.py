@@ -170,7 +170,8 @@ def test_the_rows_of_the_simulation_study(tmp_path):
 
 def test_all_mechanisms_that_move_freely_are_simulated():
     shipped = {path.stem for path in (share_directory() / 'config' / 'mechanisms').glob('*.yaml')}
-    assert set(simulation.MECHANISMS) == shipped - {'n_four_bar', 'four_bar_adams_driven'}
+    others = {'n_four_bar', 'four_bar_adams_driven', 'chaplygin_sleigh', 'rolling_disc'}   # the last two: nonholonomic
+    assert set(simulation.MECHANISMS) == shipped - others
 
 
 @pytest.mark.parametrize('words, expected', ((('--mechanism', 'square'), "--mechanism: got 'square'"),
