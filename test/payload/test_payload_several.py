@@ -301,7 +301,7 @@ def test_only_apart() -> None:
     machine = two_payloads()
     with pytest.raises(SettingError, match="observer.weighing: got 'joint', expected apart: several payloads"):
         ObserverStage(machine, ObserverSettings(), 'vm')
-    with pytest.raises(SettingError, match=r"observer.estimator: .* several payloads \(boom, jib\)"):
+    with pytest.raises(SettingError, match=r'observer.estimator: .* several payloads \(boom, jib\)'):
         ObserverStage(machine, ObserverSettings(estimator='hydraulic_errorEKF_FE'), 'vm')
     stage = ObserverStage(machine, kinematic(), 'vm')
     with pytest.raises(SettingError, match='observer.weighing'):
