@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
-import itertools
 import os
 import re
 import tempfile
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import domains
 import hypothesis
 import pytest
 
@@ -32,7 +32,6 @@ MODELS = 12         # that a process keeps
 # They take longest: first, so that none of them is left alone at the end.
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
-FIRST_DOMAIN = itertools.count(os.getpid())
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
@@ -159,7 +158,7 @@ def blank_pictures() -> Iterator[None]:
 @pytest.fixture
 def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A ROS_DOMAIN_ID from 1 to 101 that no other test on this machine holds, set in the environment."""
-    for domain in _domains():
+    for domain in domains.domains():
         with open(Path(tempfile.gettempdir()) / f'mbse_ros_domain_{domain}.lock', 'w') as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,12 +168,6 @@ def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
             yield domain
             return
     pytest.fail('all ROS domains from 1 to 101 are taken by other tests')
-
-
-def _domains() -> list[int]:
-    """All domains, beginning at another one each time: a node that is slow to leave meets nobody new."""
-    first = next(FIRST_DOMAIN)
-    return [1 + (first + step) % 101 for step in range(101)]
 
 
 @pytest.fixture(scope='session')

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-import conftest
+import domains
 import numpy as np
 import pytest
 
@@ -55,7 +55,7 @@ PATIENT = {'max_gap': 10.0, 'lost_after': 60.0}      # stamps are those of a mac
 @pytest.fixture(scope='module', autouse=True)
 def _ros():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conftest, '_domains', lambda: list(DOMAINS))
+        patch.setattr(domains, 'domains', lambda: list(DOMAINS))
         with ros():
             yield
 

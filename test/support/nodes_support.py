@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
-import conftest
+import domains
 import numpy as np
 import rclpy
 from rcl_interfaces.srv import ListParameters
@@ -51,7 +51,7 @@ def joint_state(stamp_ns, frame, names, position, velocity=(), effort=()):
 def own_domain():
     """A ROS_DOMAIN_ID no other test holds, set in the environment."""
     old = os.environ.get('ROS_DOMAIN_ID')
-    for domain in conftest._domains():
+    for domain in domains.domains():
         with open(Path(tempfile.gettempdir()) / f'mbse_ros_domain_{domain}.lock', 'w') as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
