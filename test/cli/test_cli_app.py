@@ -69,7 +69,7 @@ def test_every_command_and_option_is_documented():
 @pytest.mark.parametrize('words, text', [
     (['dig'], "No such command 'dig'"), (['check'], 'Missing argument'),
     (['estimate', 'x', '--speed', '3'], 'No such option'), (['simulate', 'patu655_lift'], 'Missing option'),
-    (['simulate', 'patu655_lift', '-o', 'x', '--payload', 'much'], '--payload'),
+    (['simulate', 'patu655_lift', '-o', 'x', '--seed', 'much'], '--seed'),
     (['benchmark', 'kernels', '--rounds', '0'], '--rounds')])
 def test_usage_errors(words, text):
     done = mbse(*words)

@@ -87,7 +87,7 @@ def test_a_motion_that_ends_early_is_kept(tmp_path):
     (['--order', '2', '--scheme', 'dop853'], '--order: got '),
     (['--independent', 'phi'], "independent: got 'phi', expected one of the coordinates"),
     (['--coordinates', 'polar'], "coordinates: got 'polar'"),
-    (['--payload', '3'], '--payload: got 3.0, expected no such option here: it is for a machine')])
+    (['--payload', '3'], "--payload: got '3', expected no such option here: it is for a machine")])
 def test_bad_options(words, text, tmp_path):
     assert text in refused('simulate', 'four_bar', '-o', tmp_path / 'x', *words)
     assert not (tmp_path / 'x').exists()

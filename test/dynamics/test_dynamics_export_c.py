@@ -229,7 +229,7 @@ def test_another_export_replaces_the_first(tmp_path):
 def test_folder_of_others_is_left_alone(files, tmp_path):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    with pytest.raises(SettingError, match='output'):
+    with pytest.raises(SettingError, match='folder'):
         export_c(model('four_bar', 'natural'), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
