@@ -89,9 +89,13 @@ def _of_preset(preset: str | Path | None, machine: bool) -> list[str]:
         return []
     from ..filters.linkage_settings import LinkageSettings  # here, as they take their time to import
     from ..offline.bag import KINDS, parse_tuning
-    found = preset_words(preset)
+    found, kinds = preset_words(preset), KINDS if machine else {'linkage': LinkageSettings}
+    others = sorted({word.partition('.')[0] for word in found} - kinds.keys())
+    if others and not machine and KINDS.keys() >= set(others):
+        raise SettingError('preset', str(preset), 'settings of a mechanism: this preset is of machines, with settings '
+                           f'of {" and ".join(others)}')
     try:
-        parse_tuning(found, KINDS if machine else {'linkage': LinkageSettings})
+        parse_tuning(found, kinds)
     except SettingError as error:
         raise SettingError('preset', str(preset), f'settings of a {"machine" if machine else "mechanism"}: {error}'
                            ) from error

@@ -206,6 +206,7 @@ def inverse_dynamics(model: Loadable, t: Sequence[float] | None = None, z: np.nd
             item = model_of(model if coordinates is None else load_model(named(model), coordinates))
             length, step = DURATION if duration is None else duration, DT if dt is None else dt
             _check_count(length, step)
+            item.check_reducible()
             _check_driven(item)
             return Forces(item, solve(item, step * np.arange(math.floor(length / step * (1 + 1e-12)) + 1)))
         item, table = moved_by_table(named(model), Path(motion), coordinates)

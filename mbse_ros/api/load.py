@@ -84,7 +84,9 @@ def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadab
     Raises BagError, see ``recorded_machine``, DescriptionError, SettingError.
     """
     if mechanism is not None:
-        refuse_options('a machine', {'machine': machine, 'valve': valve})
+        if machine is not None:
+            raise SettingError('machine', machine, 'a machine or a mechanism, not both')
+        refuse_options('a machine', {'valve': valve})
         return model_of(mechanism, backend), ()
     if machine is not None:
         return loaded(machine, valve), ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 from ..bags.channels import UNITS
 from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
-from ..errors import SettingError, check_positive, refuse_options
+from ..errors import SettingError, check_positive, did_you_mean, refuse_options
 from ..machine import Machine
 from ..offline.motion_estimate import channel_units
 from ..progress import lengthy
@@ -62,6 +62,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     200.0
     """
     item = loaded(model)
+    _check_known(work)
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
     if noise < 0:
@@ -149,14 +150,28 @@ def sample_steps(t: np.ndarray, rate: float) -> int:
     return steps
 
 
+def _of_work() -> list[str]:
+    """Names of the options that a machine has in addition."""
+    from ..simulation.work import working_machine  # here, as it takes its time to import
+    return [name for name in signature(working_machine).parameters if name not in OWN]
+
+
+def _check_known(options: Mapping[str, Any]) -> None:
+    """Raise SettingError for the first option that neither kind has."""
+    known = _of_work() if options else []
+    every = [*(name for name in signature(simulate).parameters if name not in ('model', 'work')), *known]
+    for name, value in options.items():
+        if name not in known:
+            raise SettingError(name, value, f'options of simulate: {", ".join(every)}{did_you_mean(name, every)}')
+
+
 def _machine(machine: Machine, duration: float | None, rate: float, seed: int, work: dict[str, Any]
              ) -> MachineSimulation:
     from ..simulation.work import frame_count, working_machine
     try:
         crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
     except TypeError as error:
-        known = [name for name in signature(working_machine).parameters if name not in OWN]
-        raise SettingError('options', sorted(work), ', '.join(known)) from error
+        raise SettingError('options', sorted(work), ', '.join(_of_work())) from error
     frames = tuple(crane.frame() for _ in range(frame_count(crane, duration)))
     samples = _machine_samples(machine, frames)
     truth = {kind: np.array([getattr(frame, kind) for frame in frames]) for kind in (*KINDS, 'payload')}

@@ -77,6 +77,7 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
         raise error.renamed({'free': 'parameters'}) from None
     if isinstance(item, Machine):
         raise SettingError('model', item.name, 'a mechanism: a machine moves by its cycles (simulate)')
+    item.check_reducible()
     each = {f'inputs[{name!r}]': values for name, values in inputs.items() if not callable(values)}
     count = _count(runs, {**starts, **given}, [len(array) for name, values in each.items()
                                                if (array := _array(name, values)).ndim == 2])
@@ -214,6 +215,7 @@ def simulate_varied(request: RunsRequest) -> BatchSimulation:
     cluster. Raises SettingError, DescriptionError, CompilationError."""
     every = request.every
     model, varied = varied_model(request.name, request.coordinates, request.independent, request.vary)
+    model.check_reducible()
     if request.runs > 1 and not any(item.stddev for item in varied) and not np.any(model.system.values.stddev):
         raise SettingError('runs', request.runs, f'something that differs (vary, NAME=STDDEV): no number of '
                            f'{model.description.name} has a standard deviation')

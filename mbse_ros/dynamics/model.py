@@ -179,6 +179,11 @@ class Model:
         sections = {name: tuple(getattr(self.description, name)) for name in ('nonholonomic', 'friction')}
         return {section: names for section, names in sections.items() if names}
 
+    def why_unreduced(self, formulation: str) -> str:
+        """The end of a message, ' because of nonholonomic.blade': why matrix-R has all coordinates here; else ''."""
+        names = [f'{section}.{name}' for section, found in self.unreduced.items() for name in found]
+        return f' because of {", ".join(names)}' if names and formulation == 'matrix_r' else ''
+
     def check_reducible(self) -> None:
         """Raise DescriptionError where independent coordinates and their velocities are not the whole state, or the
         forces along them depend on constraint forces (``unreduced``)."""

@@ -104,7 +104,8 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     task = MotionTask(model, first, times, dt, scheme, inputs, independent,
                       semi_recursive=formulation == 'semi_recursive')
     record, failure = MotionRecord.of(model, times), None
-    integrate = _integrator(formulation, scheme, independent, options, is_reduced(model, formulation))
+    integrate = _integrator(formulation, scheme, independent, options, is_reduced(model, formulation),
+                            model.why_unreduced(formulation))
     try:
         integrate(task, record)
     except MbseError as error:
@@ -130,11 +131,11 @@ def default_scheme(model: Model, formulation: str) -> str:
 
 
 def _integrator(formulation: str, scheme: str, independent: Sequence[str] | str | None, options: dict[str, object],
-                reduced: bool) -> Callable[[MotionTask, MotionRecord], None]:
-    """What fills a record; raises SettingError for what does not go together."""
+                reduced: bool, why: str = '') -> Callable[[MotionTask, MotionRecord], None]:
+    """What fills a record; raises SettingError for what does not go together; ``why``: not ``reduced``."""
     if not reduced:
         if independent is not None:
-            raise SettingError('independent', independent, f'none: {formulation} has all coordinates')
+            raise SettingError('independent', independent, f'none: {formulation} has all coordinates{why}')
         return lambda task, record: all_coordinates(task, record, formulation, **options)
     if scheme == 'ali3p' and formulation != 'matrix_r':
         raise SettingError('formulation', formulation, 'none with ali3p, which is formulation and scheme in one')

@@ -252,10 +252,11 @@ def _suffice(problem: Problem, driving: list[int], correcting: list[int]) -> Non
         if np.isfinite(H_z).all() and np.isfinite(H_zdd).all():
             seen[:, k] = [np.linalg.matrix_rank(part, tol=1e-9) if part.size else 0 for part in (H_zdd, H_z)]
     of = ', '.join(names)
-    for rank, kind in zip(seen.max(axis=1), ('inputs: accelerometers that determine the accelerations',
-                                             'corrections: sensors that determine the positions')):
+    for rank, kind in zip(seen.max(axis=1), (
+            'accelerometers, the inputs of kinematic, that determine the accelerations',
+            'sensors beside these accelerometers that determine the positions')):
         if rank < g:
-            raise SettingError('sensors', list(problem.channels), f'{kind} of {of} ({g}, these determine {int(rank)})')
+            raise SettingError('sensors', list(problem.channels), f'{kind} of {of}: these determine {int(rank)} of {g}')
 
 
 def _accelerations(problem: Problem, driving: list[int], silent: float) -> ca.Function:

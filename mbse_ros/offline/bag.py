@@ -106,6 +106,10 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
     found.run()
     warnings = found.log.dropped.lines()
     if not found.tracker:
+        silent = [name for name in found.log.pipeline.interpolator.waiting_for if name not in found.samples.names]
+        if silent:
+            raise SampleError(', '.join(silent), samples[0].stamp_ns if samples else 0, float('nan'),
+                              'numbers: all samples are NaN, and nothing can be estimated without them')
         raise SampleError('samples', 0, len(samples),
                           f'samples to estimate from; {nothing(found.log, found.samples, warnings)}')
     return found.judged([], warnings, None)

@@ -33,6 +33,7 @@ from .track import coasting_lines
 
 TRUTH = 'truth/joint_states'
 USUAL_STEP = 0.005      # s, where the samples do not give one
+SUFFICIENT = 'kinematic'        # the filter that needs sensors of positions and of accelerations
 Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
 Axis = tuple[float, int]        # a time, s, and its stamp, ns
 
@@ -138,6 +139,11 @@ def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageS
     nothing = partial(_no_estimate, str(source.path), reader.warnings)
     if not samples:
         raise nothing('no samples on ', reader.topics)
+    if settings.estimator == SUFFICIENT:        # what never comes determines nothing
+        sent = {channel.partition('.')[0] for _, values in samples for channel in values}
+        found = tuple(name for name in sensors or model.description.mechanical_sensors if name in sent)
+        probe = LinkageStage(model, settings, found, step or USUAL_STEP, backend)
+        sensors = found
     stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
     return _filtered(stage, samples, (0.0, min(stamp for stamp, _ in samples)), partial(nothing, 'no sample of '),
                      reader.warnings, partial(_truth, source, model, reader.namespace))

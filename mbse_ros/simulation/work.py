@@ -83,6 +83,15 @@ def _payload(machine: Machine, payload: Masses | None) -> Masses:
     return _mass(machine, payload, described.limits, 'payload')
 
 
+def check_mass(machine: Machine, mass: float) -> None:
+    """Raise SettingError for a mass, kg, beyond the limits of the file, of several payloads beyond those of one."""
+    d = machine.description
+    for name, item in d.payloads.items():
+        _mass(machine, mass, item.limits, f'payloads.{name}')
+    if d.payload is not None:
+        _mass(machine, mass, d.payload.limits, 'payload')
+
+
 def _mass(machine: Machine, mass: float | None, limits: tuple[float, float], key: str) -> float:
     """A mass, kg, within its limits; None: 50, or the nearest limit."""
     low, high = limits

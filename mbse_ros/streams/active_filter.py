@@ -170,8 +170,13 @@ class FilterCache:
         model, sensors, step, backend = self._of
         options: dict[str, Any] = option_values(settings.options)
         stddev = _stddev(problem(model, sensors), sensors, settings)
-        observer = LinkageObserver(model, settings.estimator, sensors, stddev=stddev.tolist(), backend=backend,
-                                   states=True, dt=step, **options)
+        try:
+            observer = LinkageObserver(model, settings.estimator, sensors, stddev=stddev.tolist(), backend=backend,
+                                       states=True, dt=step, **options)
+        except SettingError as error:
+            if error.name not in options:
+                raise
+            raise SettingError('options', settings.options, f'{error.name}: {error.expected}') from None
         _warm_up(observer, tuned(observer, settings))
         prior = settings.start_position, settings.start_unseen, settings.start_other
         return observer, HealthWatch(observer, prior, settings.options)

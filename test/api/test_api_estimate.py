@@ -211,10 +211,28 @@ def test_every_option_of_the_command_in_one_call(lift, linkage, tmp_path):
 @pytest.mark.parametrize('words, said', [
     (('--mechanism', 'four_bar', '--valve', 'unknown'), "--valve: got 'unknown', expected no such option here"),
     (('--mechanism', 'four_bar', '--every', '0.1'), '--every: got 0.1, expected no such option here: it is for a mach'),
+    (('--mechanism', 'four_bar', '--machine', 'zx200'), "--machine: got 'zx200', expected a machine or a mechanism"),
+    (('--mechanism', 'four_bar', '--preset', 'paper'),
+     "--preset: got 'paper', expected settings of a mechanism: this preset is of machines"),
+    (('--mechanism', 'four_bar', '--set', 'linkage.options=formulation=kkk'),
+     "linkage.options: got 'formulation=kkk', expected formulation: one of matrix_r"),
     (('--step', '0.1'), '--step: got 0.1, expected no such option here: it is for a mechanism'),
     (('--estimator', 'UKF'), "--estimator: got 'UKF', expected a mechanism; else one of hydraulic")])
 def test_an_argument_that_is_refused_is_named_as_the_option(lift, words, said):
     assert refused('estimate', lift[1], *words).startswith(said)
+
+
+def test_a_channel_without_numbers_is_named(lift):
+    samples, values = lift[0].samples, lift[0].samples.values.copy()
+    values[:, 1] = np.nan
+    with pytest.raises(SampleError, match=f'^{samples.names[1]} at .*got nan, expected numbers: all samples are NaN'):
+        mbse.estimate(replace(samples, values=values), 'patu655_lift')
+
+
+def test_kinematic_is_refused_where_a_bag_lacks_the_accelerometers(linkage):
+    for sensors in (None, ['encoder']):
+        with pytest.raises(SettingError, match='accelerometers.*accelerations of theta: these determine 0 of 1'):
+            mbse.estimate(linkage[1], mechanism='four_bar', estimator='kinematic', sensors=sensors)
 
 
 def test_a_mechanism_s_arrays(linkage):

@@ -33,8 +33,10 @@ def test_load_by_name_and_by_path(tmp_path):
     (lambda: mbse.simulate('four_bar', 1.0, rate=300.0), SettingError, 'every whole number of steps'),
     (lambda: mbse.simulate('four_bar', 0.004), SettingError, 'a sample within'),
     (lambda: mbse.simulate('four_bar', 1.0, payload=50), SettingError, 'it is for a machine'),
+    (lambda: mbse.simulate('four_bar', duratoin=1.0), SettingError, 'duratoin: got 1.0.*did you mean duration'),
+    (lambda: mbse.simulate('patu655_lift', duratoin=1.0), SettingError, 'duratoin: got 1.0.*did you mean duration'),
     (lambda: mbse.simulate('patu655_lift', 1.0, sensors=['x']), SettingError, 'it is for a mechanism'),
-    (lambda: mbse.simulate('patu655_lift', 1.0, payloda=50), SettingError, 'payload, cycle'),
+    (lambda: mbse.simulate('patu655_lift', 1.0, payloda=50), SettingError, 'payloda: .*did you mean payload'),
     (lambda: mbse.simulate('patu655_lift', 1.0, payload=1e6), SettingError, 'payload.limits'),
     (lambda: mbse.simulate('patu655_lift', -1.0), SettingError, 'above 0')])
 def test_what_is_refused(make, kind, said):

@@ -191,8 +191,23 @@ def test_a_failure_is_reported_and_remembered():
     lines = []
     assert up(Graph((script('a', 'raise SystemExit(3)'),)), lines.append) == 1
     assert any('a exit status 3; the graph continues without it' in line for line in lines)
-    assert up(Graph((script('b', f'raise SystemExit({room.BAD_START})', respawn=True),)), lines.append) == 1
-    assert not any('starting it again' in line for line in lines)
+
+
+@pytest.mark.parametrize('kind', ['respawn', 'final'])
+def test_a_node_that_cannot_start_ends_all_with_its_status(steps, kind):
+    lines = []
+    bad = script('b', f'raise SystemExit({room.BAD_START})', **{kind: True})
+    assert up(Graph((bad, script('waits', SLEEP, final=True))), lines.append, duration=LIMIT) == room.BAD_START
+    assert steps[-1] is False and not any('starting it again' in line for line in lines)
+    assert any('b exit status 2: it cannot start with these arguments; the graph is over' in line for line in lines)
+
+
+def test_a_node_that_cannot_start_again_leaves_the_others(tmp_path):
+    again = (f'import pathlib; been = pathlib.Path({str(tmp_path / "been")!r}); status = 1 + been.exists()\n'
+             'been.touch(); raise SystemExit(status)')
+    lines = []
+    assert up(Graph((script('b', again, respawn=True),)), lines.append, duration=LIMIT) == 1
+    assert any('b exit status 2; the graph continues without it' in line for line in lines)
 
 
 def test_a_killed_process_is_started_again_slower_each_time(monkeypatch):

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from source_tree import ROOT
 
-from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.errors import DescriptionError, MbseError, SettingError
 from mbse_ros.nodes.graphs.graph import parse_arguments, refuse_misspelt, word
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
@@ -155,6 +155,15 @@ def test_without_the_drawing_nobody_waits_for_it():
 def test_a_mechanism_without_sensors_is_refused():
     with pytest.raises(SettingError, match='n_four_bar.*a mechanism with sensors'):
         linkage_graph(LinkageArguments(mechanism='n_four_bar:2'))
+
+
+def test_what_no_node_could_start_with_is_refused_before():
+    with pytest.raises(DescriptionError, match=r"nonholonomic: got \['blade'\].*filters"):
+        linkage_graph(LinkageArguments(mechanism='chaplygin_sleigh'))
+    with pytest.raises(SettingError, match='payload: got 5000.0, expected from 0.0 to 1000.0 kg'):
+        machine_graph(MachineArguments(payload=5000.0))
+    assert machine_graph(MachineArguments(payload=1000.0)).processes
+    assert machine_graph(MachineArguments(payload=5000.0, simulate=False)).processes     # of the simulation alone
 
 
 def test_what_dies_is_started_again_but_not_what_cannot_start(graph, stand_in):

@@ -152,7 +152,7 @@ def all_coordinates(task: MotionTask, record: MotionRecord, formulation: str, **
     """
     if task.scheme not in (*STEPS, *ADAPTIVE):
         raise SettingError('scheme', task.scheme, f'{", ".join((*STEPS, *ADAPTIVE))} with the formulation '
-                           f'{formulation}, which is in all coordinates')
+                           f'{formulation}, which is in all coordinates{task.model.why_unreduced(formulation)}')
     field, k = AllCoordinates(task, record, formulation, options), 0
     y = np.concatenate([task.start.q, task.start.qd])
     try:

@@ -108,8 +108,9 @@ def mapped_topics(arguments: LinkageArguments, sensors: Sequence[str]) -> dict[s
 def linkage_graph(arguments: LinkageArguments) -> Graph:
     """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used, SettingError
     for sensors that it does not have."""
-    a = arguments
-    sensors = chosen_sensors(load_model(a.mechanism).description, a.sensors)      # fail now, not in every process
+    a, model = arguments, load_model(arguments.mechanism)
+    model.check_reducible()         # fail now, not in every process
+    sensors = chosen_sensors(model.description, a.sensors)
     topics = linkage_topics(a.mechanism, sensors)
     readers = int(bool(a.record))
     words = ' '.join(sensors)

@@ -17,6 +17,7 @@ from ...machine import Machine, load_machine
 from ...machine.equations import SEVERAL_APART, check_single, check_weighs
 from ...settings import same_as, setting
 from ...simulation.crane import cycle_by_name, plant_machine
+from ...simulation.work import check_mass
 from ...sources.machine import for_machine
 from ...sources.map import NO_MAP, load_sources
 from ..base.node_settings import DisplayNodeSettings, ManagedSettings, PlantSettings, ScaleNodeSettings, SourcesSettings
@@ -96,7 +97,7 @@ class MachineArguments(GraphArguments):
 
 def machine_graph(arguments: MachineArguments) -> Graph:
     """Processes of a machine's graph; raises DescriptionError for a machine that cannot be used so, SettingError for a
-    cycle that is not its own."""
+    cycle that is not its own or a payload beyond its limits."""
     a = arguments
     model = check_machine(a)        # fail now, not in five processes
     scale = a.scale or a.display
@@ -152,6 +153,8 @@ def check_machine(arguments: MachineArguments) -> Machine:
                                "simulation's, start plant_node beside it")
     if a.simulate:
         plant_machine(machine)
+        if a.payload != MachineArguments.payload:
+            check_mass(machine, a.payload)
         if a.cycle != 'topic':
             cycle_by_name(a.cycle, machine, a.seed)
     return machine

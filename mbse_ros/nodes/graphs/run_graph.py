@@ -27,7 +27,7 @@ FAST_DDS_3_PROFILE = 'FASTDDS_DEFAULT_PROFILES_FILE', 'fastdds3_quick_discovery.
 PROFILE_VARIABLES = FAST_DDS_2_PROFILE[0], FAST_DDS_3_PROFILE[0]
 FAST_DDS_2 = ('humble', 'iron', 'jazzy')
 POLL = 0.05
-RESPAWN_DELAY = 0.1     # s; twice as long each time a process lives less than STEADY
+RESPAWN_DELAY = 0.1     # s; longer after the first start, twice as long each time a process lives less than STEADY
 LONGEST_DELAY = 16.0
 STEADY = 15.0           # s
 STANDBY_AFTER = 10.0    # s in which the nodes that start need the processor, until a process waits for the next one
@@ -113,7 +113,8 @@ def death_signal(process: Process) -> int:
 
 
 def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
-    """Run a graph until SIGINT, SIGTERM, the end of its final process or ``duration``, s; 0 when all went well.
+    """Run a graph until SIGINT, SIGTERM, the end of its final process or ``duration``, s; 0 when all went well, 2
+    where a node cannot start with its arguments, which ends it at once.
 
     Must run in the main thread. ``write`` gets each line of output with the process's name before it. Raises MbseError
     where a node cannot be imported, with or without another start.
@@ -137,7 +138,8 @@ def up(graph: Graph, write: Callable[[str], None] = print, duration: float | Non
 class RunningGraph:
     """Processes of a graph while they run: `start`, `step` now and then, `stop`.
 
-    ``children`` holds the running processes by name; ``status`` is 0 as long as nothing failed for good.
+    ``children`` holds the running processes by name; ``status`` is 0 as long as nothing failed for good, 2 where a node
+    could not use its arguments at its first start.
     """
 
     def __init__(self, graph: Graph, write: Callable[[str], None] = print,
@@ -247,6 +249,10 @@ class RunningGraph:
         process = self._processes[name]
         del self.children[name]
         how = 'ended' if code == 0 else f'exit status {code}' if code > 0 else f'killed by {signal.Signals(-code).name}'
+        if code == BAD_START and (process.respawn or process.final) and self._delay[name] == RESPAWN_DELAY:
+            self._say('up', f'{name} {how}: it cannot start with these arguments; the graph is over')
+            self.status = BAD_START
+            return False
         if process.final:
             self._say('up', f'{name} {how}: the graph is over')
             self._note_status(name, code)
@@ -279,7 +285,7 @@ class RunningGraph:
 
     def _note_status(self, name: str, code: int | None) -> None:
         if code != 0:
-            self.status = 1
+            self.status = self.status or 1
 
 
 def parameter_text(value: Any) -> str:
