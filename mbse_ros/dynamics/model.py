@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import casadi as ca
@@ -21,7 +21,7 @@ from ..mechanism.assembly import MechanismSystem, build_mechanism
 from .configurations import assemble_towards, nearest, neighbours, slowest
 from .formulations.matrix_r import constraint_rates
 from .formulations.redundancy import independent_rows
-from .formulations.terms_arrays import Terms
+from .formulations.terms_arrays import JointWork, Terms
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
 
@@ -203,7 +203,7 @@ class Model:
         """Mass matrix, forces and constraints of all coordinates, redundant rows included."""
         M, Q, J, c, Phi, rate, _ = self._terms(q, qd, self._inputs(u), [t], self.parameters)
         n, m = len(self.names), len(self.rows)
-        work = partial(self._phi, np.array(q), np.array(qd)) if self.description.friction else None
+        work = self._work(q, qd) if self.description.friction else None
         return Terms(M.reshape(n, n), Q, J.reshape(m, n), c, Phi, rate, self.names, self.rows, work)
 
     def energy(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Energy:
@@ -298,15 +298,17 @@ class Model:
         inputs = [system.q, system.t, system.values.symbol]
         return Kernel(ca.Function('mbse_constraints', inputs, [system.Phi, J]), 'vm')
 
-    def _phi(self, q: np.ndarray, qd: np.ndarray, lam: np.ndarray) -> np.ndarray:
-        """Friction of joints (n,) by the multipliers (m,)."""
-        found: np.ndarray = self._friction(q, qd, lam, self.parameters)[0]
-        return found
+    def _work(self, q: np.ndarray, qd: np.ndarray) -> JointWork:
+        """Friction of joints at a state."""
+        directions, forces, *others = self._friction(q, qd, self.parameters)
+        k, m = len(self.description.friction), len(self.rows)
+        return JointWork(directions.reshape(-1, k), forces.reshape(k, -1, m), *others)
 
     @cached_property
     def _friction(self) -> Kernel:
-        s = self.system
-        return Kernel(ca.Function('mbse_friction', [s.q, s.qd, s.multipliers, s.values.symbol], [s.phi]), 'vm')
+        s, f = self.system, self.system.friction
+        return Kernel(ca.Function('mbse_friction', [s.q, s.qd, s.values.symbol], [
+            f.directions, f.forces, f.sliding, f.speeds, f.coefficients]), 'vm')
 
     @cached_property
     def _rest(self) -> Kernel:

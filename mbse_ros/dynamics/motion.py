@@ -89,7 +89,7 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     read once a step by the explicit schemes, not by cvodes. ``formulation``: 'matrix_r' or 'semi_recursive', in
     independent coordinates, with any scheme (ali3p has its own); another one of ``by_name.FORMULATIONS``, with its
     options, in all coordinates, see ``integrators.all_coordinates``; so is matrix_r of a mechanism with non-holonomic
-    constraints or friction of joints, its independent velocities chosen at each instant. ``independent``: names of
+    constraints or friction of joints, its independent velocities chosen in each step. ``independent``: names of
     coordinates to keep; 'auto': chosen and re-chosen on the way; None: as the description says. ``start``: default the
     model's.
     ``stop=False``: a failure on the way ends the motion there and is kept in ``Motion.failure``.

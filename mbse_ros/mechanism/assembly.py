@@ -18,7 +18,7 @@ from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .friction import joint_friction
+from .friction import JointForces, joint_friction
 from .inertia import (
     Mass,
     body_terms,
@@ -45,7 +45,8 @@ class MechanismSystem(System):
     ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of
     each body; ``potential`` is the energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of
     kinetic and potential energy;
-    ``phi`` (n,) is the friction of joints by the ``multipliers`` (m + k,) of the rows; ``quasi`` are quasi-velocities;
+    ``phi`` (n,) is the ``friction`` of joints by the ``multipliers`` (m + k,) of the rows; ``quasi`` are
+    quasi-velocities;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
     and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
@@ -59,7 +60,7 @@ class MechanismSystem(System):
     owners: tuple[str, ...]
     row_bodies: tuple[tuple[str, ...], ...]
     multipliers: ca.SX
-    phi: ca.SX
+    friction: JointForces
     quasi: dict[str, ca.SX]
     frames: dict[str, BodyFrame]
     potential: ca.SX
@@ -70,6 +71,11 @@ class MechanismSystem(System):
     applied: ca.SX
     masses: tuple[Mass, ...]
     spins: tuple[tuple[ca.SX, ca.SX], ...]
+
+    @property
+    def phi(self) -> ca.SX:
+        """Generalised forces (n,) of friction."""
+        return ca.densify(self.friction.phi(self.multipliers))
 
     @property
     def kinetic(self) -> ca.SX:
@@ -133,7 +139,6 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     multipliers = ca.SX.sym('multipliers', len(rows) + len(kinematics.rates))
-    phi = ca.densify(joint_friction(kinematics, multipliers))
     return MechanismSystem(
         q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd),
         M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
@@ -145,7 +150,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         row_bodies=tuple(row.bodies for row in (*rows, *kinematics.rates)),
         rates=ca.densify(ca.vertcat(ca.SX(0, 1), *(row.expression for row in kinematics.rates))),
         rate_rows=tuple(row.name for row in kinematics.rates),
-        multipliers=multipliers, phi=phi, quasi=quasi_velocities(kinematics), frames=dict(kinematics.frames),
+        multipliers=multipliers, friction=joint_friction(kinematics, multipliers),
+        quasi=quasi_velocities(kinematics), frames=dict(kinematics.frames),
         potential=potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},

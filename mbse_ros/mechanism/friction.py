@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import casadi as ca
 
 from ..description.model import Joint, JointFriction
@@ -11,22 +13,51 @@ from ..errors import DescriptionError
 from .coordinates.kinematics import Kinematics
 
 
-def joint_friction(kinematics: Kinematics, multipliers: ca.SX) -> ca.SX:
-    """Generalised forces (n,) by the multipliers (m + k,) of the rows; raises DescriptionError where coordinates have
-    no rows for a joint with friction."""
-    return sum((_friction(kinematics, item, multipliers) for item in kinematics.description.friction.values()),
-               ca.SX.zeros(len(kinematics.q)))
+@dataclass(frozen=True)
+class JointForces:
+    """Friction of k joints with d entries of a force, by the multipliers (m + k,) of the rows.
+
+    ``directions`` (n, k): generalised forces of 1 N against the sliding of each; ``forces`` (k d, m + k): times the
+    multipliers, the force of each across its motion, N; ``sliding``, ``speeds`` (k,), m/s; ``coefficients`` (k,).
+    """
+
+    directions: ca.SX
+    forces: ca.SX
+    sliding: ca.SX
+    speeds: ca.SX
+    coefficients: ca.SX
+
+    def phi(self, multipliers: ca.SX) -> ca.SX:
+        """Generalised forces (n,)."""
+        k = self.sliding.numel()
+        if not k:
+            return ca.SX.zeros(self.directions.shape[0])
+        force = ca.reshape(self.forces @ multipliers, -1, k)
+        size = ca.vertcat(*(ca.norm_2(force[:, i]) for i in range(k)))
+        return self.directions @ (self.coefficients * ca.tanh(self.sliding / self.speeds) * size)
 
 
-def _friction(kinematics: Kinematics, item: JointFriction, multipliers: ca.SX) -> ca.SX:
+def joint_friction(kinematics: Kinematics, multipliers: ca.SX) -> JointForces:
+    """Of all joints with friction; raises DescriptionError where coordinates have no rows for one."""
+    found = [_friction(kinematics, item, multipliers) for item in kinematics.description.friction.values()]
+    items = kinematics.description.friction.values()
+    sliding = ca.vertcat(ca.SX(0, 1), *(one for one, _ in found))
+    forces = ca.vertcat(ca.SX(0, 1), *(force for _, force in found))
+    speeds, coefficients = (ca.vertcat(ca.SX(0, 1), *(kinematics.values(getattr(item, name)) for item in items))
+                            for name in ('speed', 'coefficient'))
+    return JointForces(ca.densify(-ca.jacobian(sliding, ca.vertcat(*kinematics.qd)).T),
+                       ca.densify(ca.jacobian(forces, multipliers)), sliding, speeds, coefficients)
+
+
+def _friction(kinematics: Kinematics, item: JointFriction, multipliers: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Sliding, m/s, and the force (d,) across it."""
     joint, values = kinematics.description.joints[item.joint], kinematics.values
     sliding, axis = _sliding(kinematics, joint)
     force = _force(kinematics, item, multipliers)
     if item.radius is not None:
         sliding = values(item.radius) * sliding
         force = force if axis is None else force - axis * ca.dot(axis, force)
-    push = values(item.coefficient) * ca.norm_2(force) * ca.tanh(sliding / values(item.speed))
-    return -ca.jacobian(sliding, ca.vertcat(*kinematics.qd)).T * push
+    return sliding, force
 
 
 def _force(kinematics: Kinematics, item: JointFriction, multipliers: ca.SX) -> ca.SX:

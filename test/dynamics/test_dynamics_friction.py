@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mbse_ros.description.load import load_mechanism, parse_mechanism
-from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations
+from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations, with_work
+from mbse_ros.dynamics.formulations.kkt import kkt
 from mbse_ros.dynamics.formulations.projectors import enforce
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
@@ -119,6 +120,29 @@ def test_it_comes_to_rest_and_stays():
     motion = simulate(model_of(text), 0.9, 0.005, 'rk4', formulation='kkt')
     rest = np.arctanh(np.tan(0.2) / MU) * 0.01
     assert motion.of('way', 1)[0] == pytest.approx(0.5) and motion.of('way', 1)[-1] == pytest.approx(rest, rel=1e-3)
+
+
+@pytest.mark.parametrize('speed, start, warned', [('1e-6', 0, True), ('20 mm/s', 0, False), ('1e-6', 0.5, False)])
+def test_steps_that_are_too_long_for_a_rest_are_said(speed, start, warned):
+    """By the limit of steps that an explicit scheme has: 2 mass speed / (MU normal force)."""
+    text = RAIL.replace('TYPE', 'prismatic').replace('0.6', '0.2').replace('1 mm/s', speed).replace('0.5', str(start))
+    motion = simulate(model_of(text), 0.1, 0.005, 'rk4')
+    said = [text for text in motion.warnings if 'friction.rail: rail, which it holds, creeps' in text]
+    assert len(said) == warned
+    if warned:
+        limit = 2 * 1e-6 / (MU * 9.81 * np.cos(0.2))
+        assert np.abs(motion.of('way', 1)[-5:]).max() > 1e-5 and f'a dt below {limit:.2g} s' in said[0]
+
+
+def test_one_solution_for_each_joint_with_friction_and_one_without():
+    terms, calls = model_of(PENDULUM), []
+    terms = terms.terms(terms.start.q, terms.start.qd)
+
+    def counted(terms):
+        calls.append(terms)
+        return kkt(terms)
+    with_work(counted)(terms)
+    assert len(calls) == 2
 
 
 def test_energy_of_a_four_bar_goes_into_its_pins():

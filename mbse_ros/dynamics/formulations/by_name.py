@@ -18,7 +18,7 @@ from .udwadia_kalaba import Clearance, batch, recursive
 
 Groups = Sequence[Sequence[int]] | None
 Solve = Callable[..., Accelerations]
-REPEATED = 100      # solutions after which friction has not settled
+REPEATED = 100      # repetitions after which friction has not settled
 SETTLED = 1e-11     # of the largest force: change that counts as none
 
 
@@ -40,25 +40,39 @@ def _all(terms: Terms, groups: Groups) -> Sequence[Sequence[int]]:
 
 def with_work(solve: Solve) -> Solve:
     """A formulation with the work of the constraint forces: ``f + phi`` instead of f (Orsino, modular modelling,
-    Eq. 3.4), repeated from the forces of ideal constraints until phi, which depends on them, does not change.
+    Eq. 3.4).
 
+    Accelerations and multipliers are linear in the forces: they are solved for ideal constraints and for 1 N of
+    friction in each joint. Friction, which depends on the multipliers, is then repeated until it does not change.
     Raises SingularEquationsError where it does not settle: the friction jams.
     """
     @wraps(solve)
     def solved(terms: Terms, *args: object, **options: object) -> Accelerations:
         if terms.phi is None:
             return solve(terms, *args, **options)
-        push, ideal = np.zeros(terms.n), replace(terms, phi=None)
-        for _ in range(REPEATED):
-            found = solve(replace(ideal, Q=terms.Q + push), *args, **options)
-            last, push = push, terms.phi(found.multipliers)
-            if not np.isfinite(push).all():
-                break
-            if np.abs(push - last).max() <= SETTLED * max(1.0, float(np.abs(push).max())):
-                return found
-        raise SingularEquationsError('friction jams, its coefficient is too large for the constraint forces of',
-                                     terms.rows)
+        work, none, ideal = terms.phi, np.zeros(terms.m), replace(terms, phi=None)
+        found = solve(ideal, *args, **options)
+        still = replace(ideal, c=none, Phi=none, Phidot=none)
+        effects = [solve(replace(still, Q=direction), *args, **options) for direction in work.directions.T]
+        qdd, lam = (np.column_stack([getattr(effect, name) for effect in effects]) for name in ('qdd', 'multipliers'))
+        across, more = work.forces @ found.multipliers, work.forces @ lam
+        push = _settled(work.factors, across, more, terms)
+        slowing = work.directions.T @ qdd * (work.coefficients * np.linalg.norm(across + more @ push, axis=1))
+        return Accelerations(found.qdd + qdd @ push, found.multipliers + lam @ push, slowing)
     return solved
+
+
+def _settled(factors: np.ndarray, across: np.ndarray, more: np.ndarray, terms: Terms) -> np.ndarray:
+    """Frictions (k,), N, that are ``factors`` times the forces ``across + more push``, of shapes (k, d) and
+    (k, d, k)."""
+    push = np.zeros(len(factors))
+    for _ in range(REPEATED):
+        last, push = push, factors * np.linalg.norm(across + more @ push, axis=1)
+        if not np.isfinite(push).all():
+            break
+        if np.abs(push - last).max() <= SETTLED * max(1.0, float(np.abs(push).max())):
+            return push
+    raise SingularEquationsError('friction jams, its coefficient is too large for the constraint forces of', terms.rows)
 
 
 _IDEAL: dict[str, Solve] = {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,13 +17,49 @@ STILL = 1e-9                # m/s2 or rad/s2: accelerations that count as none
 
 
 @dataclass(frozen=True)
+class JointWork:
+    """Friction of k joints: forces (n,) by which constraint forces do work, of their multipliers (m,) (Orsino, modular
+    modelling, ``phi`` of Eq. 3.3).
+
+    ``directions`` (n, k): forces of 1 N against the sliding of each joint; ``forces`` (k, d, m): times the multipliers,
+    the force of each across its motion, N; ``sliding``, ``speeds`` (k,), m/s; ``coefficients`` (k,).
+    """
+
+    directions: np.ndarray
+    forces: np.ndarray
+    sliding: np.ndarray
+    speeds: np.ndarray
+    coefficients: np.ndarray
+
+    @property
+    def factors(self) -> np.ndarray:
+        """Share (k,) of the force across a joint that is its friction, with the sign of the sliding."""
+        return self.coefficients * np.tanh(self.sliding / self.speeds)
+
+    def __call__(self, lam: np.ndarray) -> np.ndarray:
+        """Generalised forces (n,)."""
+        found: np.ndarray = self.directions @ (self.factors * np.linalg.norm(self.forces @ lam, axis=1))
+        return found
+
+    def stopping_rates(self, slowing: np.ndarray, dt: float) -> np.ndarray:
+        """Rates (k,), 1/s, at which joints that friction can stop within dt, s, come to rest, by their decelerations
+        ``slowing`` (k, k); 0 of the others."""
+        near = np.flatnonzero(np.abs(self.sliding) <= np.diag(slowing) * dt)
+        rates = np.zeros(len(self.speeds))
+        if near.size:
+            part = slowing[np.ix_(near, near)] / self.speeds[near]
+            share = np.diag(part) / max(np.diag(part).max(), 1e-300)
+            rates[near] = share * np.abs(np.linalg.eigvals(part)).max()
+        return rates
+
+
+@dataclass(frozen=True)
 class Terms:
     """``M qdd + J' lam = Q`` with ``J qdd = c`` (Naya et al., review, Eq. 1, index 1), SI.
 
     ``M`` (n, n) symmetric, positive semi-definite; ``Q`` (n,); ``J`` (m, n); ``c`` (m,); ``Phi`` (m,) and ``Phidot``
     (m,) = J qd + Phi_t are the violation of the constraints and its rate, zero where left out. ``coordinates`` (n,)
-    and ``rows`` (m,) are names for messages. ``phi``: forces (n,) by which constraint forces do work, of their
-    multipliers (m,): then ``M qdd + J' lam = Q + phi(lam)`` (Orsino, modular modelling, Eq. 3.3), as ``by_name`` solves
+    and ``rows`` (m,) are names for messages. With ``phi``, ``M qdd + J' lam = Q + phi(lam)``, as ``by_name`` solves
     it. ValueError for shapes that do not fit and for values that are not finite.
     """
 
@@ -35,7 +71,7 @@ class Terms:
     Phidot: np.ndarray = None   # type: ignore[assignment]
     coordinates: Sequence[str] = field(default=(), repr=False)
     rows: Sequence[str] = field(default=(), repr=False)
-    phi: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    phi: JointWork | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         n, m = np.size(self.Q), np.size(self.c)
@@ -63,14 +99,10 @@ class Terms:
 
     def take(self, rows: Sequence[int]) -> Terms:
         """The same system with only these constraint rows, in this order."""
-        rows, phi, m = list(rows), self.phi, self.m
-
-        def of_all(lam: np.ndarray) -> np.ndarray:
-            full = np.zeros(m)
-            full[rows] = lam
-            return phi(full) if phi is not None else np.zeros(0)
+        rows = list(rows)
+        phi = None if self.phi is None else replace(self.phi, forces=self.phi.forces[:, :, rows])
         return replace(self, J=self.J[rows], c=self.c[rows], Phi=self.Phi[rows], Phidot=self.Phidot[rows],
-                       rows=[self.rows[i] for i in rows], phi=None if phi is None else of_all)
+                       rows=[self.rows[i] for i in rows], phi=phi)
 
     def stabilized(self, zeta: float = 1.0, omega: float = 10.0) -> Terms:
         """Constraints that pull violations back: ``c - 2 zeta omega Phidot - omega^2 Phi`` (Naya et al., review,
@@ -114,8 +146,10 @@ def _without_rounding(M: np.ndarray) -> np.ndarray:
 class Accelerations:
     """``qdd`` (n,), m/s2 or rad/s2, and ``multipliers`` (m,) with ``M qdd + J' lam = Q`` (Naya et al., review, Eq. 1).
 
-    Where rows are redundant, the multipliers are those of least norm.
+    Where rows are redundant, the multipliers are those of least norm. ``slowing`` (k, k), m/s2: how much the friction
+    of each of k joints (columns) slows the sliding of each (rows).
     """
 
     qdd: np.ndarray
     multipliers: np.ndarray
+    slowing: np.ndarray | None = None

@@ -8,6 +8,7 @@ constraints give way (``penalty``, a ``clearance``) keeps what it finds.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
@@ -18,7 +19,8 @@ import numpy as np
 from ...errors import MbseError, PositionProblemError, SettingError, check_choice
 from ..formulations.by_name import FORMULATIONS
 from ..formulations.decomposition import decompose
-from ..formulations.terms_arrays import Terms
+from ..formulations.terms_arrays import JointWork, Terms
+from ..partition import choose_independent
 from .fixed_step import ITERATIONS, STAGES, WEIGHTS
 from .task import MotionRecord, MotionTask, at_time
 
@@ -30,6 +32,9 @@ EXACT_ROWS = 'kkt', 'kkt_sparse', 'matrix_r'    # which need rows that do not de
 CLOSED = 1e-12          # of the largest coordinate: violation that counts as none
 CLOSINGS = 20           # corrections of a position
 IMPLICIT = 1e-12        # of the largest entry of the state: change at which the trapezoidal rule has converged
+STEADY = 2.0            # rate of friction times dt, above which a joint that friction has stopped does not rest
+RESTING = 10            # steps within which a joint that only turns round has gone on
+CREEP = 3.0             # of its speed, from which friction is whole: tanh is 0.995
 SWEEPS = 4 * ITERATIONS     # of the trapezoidal rule, which repeats itself here instead of Newton's method
 
 Rates = Callable[[float, np.ndarray], np.ndarray]
@@ -51,6 +56,11 @@ class AllCoordinates:
         self._solve, self._options = partial(FORMULATIONS[formulation], **options), options
         self._rows = list(task.model.moving if formulation in EXACT_ROWS else range(len(task.model.rows)))
         self._last: tuple[float, np.ndarray, Found] | None = None
+        self._reduced, self._independent = formulation == 'matrix_r', list[int]()
+        self._work: JointWork | None = None         # of the last evaluation, and its decelerations
+        self._slowing: np.ndarray | None = None
+        self._fast = [deque[bool](maxlen=RESTING) for _ in task.model.description.friction]
+        self._creeping = np.zeros(len(self._fast))  # highest rates, 1/s
         self._yields = formulation == 'penalty' or _any(options.get('clearance'))
 
     def accelerations(self, t: float, y: np.ndarray) -> Found:
@@ -68,13 +78,21 @@ class AllCoordinates:
         terms = self._terms(t, q, qd, u)
         self.record.evaluations += 1
         try:
-            found = self._solve(terms.take(self._rows))
+            found = self._solve(terms.take(self._rows), **self._chosen(terms))
         except (TypeError, ValueError) as error:
             raise SettingError('options', self._options, str(error)) from error
         except MbseError as error:
             raise at_time(error, t) from None
         multipliers[self._rows] = found.multipliers
+        self._work, self._slowing = terms.phi, found.slowing
         return found.qdd, multipliers, u
+
+    def _chosen(self, terms: Terms) -> dict[str, list[int]]:
+        """Of matrix-R: its independent coordinates, chosen once a step."""
+        if not self._reduced:
+            return {}
+        self._independent = self._independent or choose_independent(terms.J[self._rows])
+        return {'independent': self._independent}
 
     def rates(self, t: float, y: np.ndarray) -> np.ndarray:
         """Derivative (2n,) of a state by time."""
@@ -105,7 +123,29 @@ class AllCoordinates:
         record, t = self.record, self.task.times[step]
         record.qdd[step], record.lam[step], record.u[step] = self.accelerations(t, y)
         record.q[step], record.qd[step] = y[:self.n], y[self.n:]
-        record.last = step
+        record.last, self._independent = step, []
+        if self._work is not None and self._slowing is not None:
+            self._watch(self._work, self._slowing)
+
+    def _watch(self, work: JointWork, slowing: np.ndarray) -> None:
+        """Keep the rates of the joints that friction holds, but not below their speed."""
+        for i, rate in enumerate(work.stopping_rates(slowing, self.task.dt)):
+            if rate * self.task.dt <= STEADY:
+                self._fast[i].clear()
+                continue
+            self._fast[i].append(abs(work.sliding[i]) > CREEP * work.speeds[i])
+            if 2 * sum(self._fast[i]) > RESTING:
+                self._creeping[i] = max(self._creeping[i], rate)
+
+    def warn(self) -> None:
+        """Say of which joints the steps are too long for a rest."""
+        dt = self.task.dt
+        for item, rate in zip(self.task.model.description.friction.values(), self._creeping.tolist()):
+            if rate:
+                self.record.warnings.append(
+                    f'friction.{item.name}: {item.joint}, which it holds, creeps faster than its speed, '
+                    f'{item.speed.value:.3g} m/s: a dt below {STEADY / rate:.2g} s, or with a dt of {dt:g} s a speed '
+                    f'of at least {item.speed.value * rate * dt / STEADY:.2g} m/s')
 
 
 def _any(clearance: object) -> bool:
@@ -166,6 +206,9 @@ def all_coordinates(task: MotionTask, record: MotionRecord, formulation: str, **
             field.write(k, y)
     except ArithmeticError as error:
         raise task.diverged(k, str(error)) from error
+    finally:
+        if task.scheme in STEPS:
+            field.warn()
 
 
 def _solver(task: MotionTask, field: AllCoordinates, y: np.ndarray) -> OdeSolver:
