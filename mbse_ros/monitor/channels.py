@@ -135,6 +135,7 @@ class ChannelMonitor:
         self._noisy: list[bool | None] = [None] * s     # of a sensor that repeats its value: whether it has noise
         self.series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in self.names]    # time, s
         self.predicted = [0.0] * s      # variance of the last sample, before it was there
+        self.driving = [True] * s       # whether all samples drove the prediction, until one is compared with it
         if self.jumps is not None:
             self.jumps.reset()
         for unit in self.units:
@@ -215,7 +216,7 @@ class ChannelMonitor:
             if value == value:
                 square = innovation[i] * innovation[i] / variance[i] if variance[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
-                self.predicted[i] = variance[i]
+                self.predicted[i], self.driving[i] = variance[i], self.driving[i] and not square > 0.0
                 self.innovations.take(t, i, square, refused, longest)
                 self.units[i].take(t, value, value - innovation[i], variance[i], refused, longest)
                 self.jumps.take(i, self.series[i], square, refused, stddev[i])      # type: ignore[union-attr]

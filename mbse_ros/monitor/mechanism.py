@@ -251,7 +251,10 @@ class MechanismMonitor(StateMonitor[MechanismState]):
         """Rejected samples in words, of channels in doubt also where the last one was used."""
         rest = [self.problem.channels[i] for i in doubted if not self.watch.offset[i] > 0]
         more = f'most samples of {", ".join(rest)} do not fit' if rest else ''
-        return '; '.join(part for part in (refused, more) if part)
+        drive = [name for name, seen, driving in zip(self.problem.channels, self.watch.seen_at, self.watch.driving)
+                 if driving and isfinite(seen)]
+        doubt = f'or wrong are {", ".join(drive)}, which drive the prediction' if doubted and drive else ''
+        return '; '.join(part for part in (refused, more, doubt) if part)
 
     def _rows(self) -> np.ndarray:
         _, q, qd = self._now

@@ -298,3 +298,18 @@ def test_a_position_that_the_encoder_alone_sees_starts_again_though_the_gyro_agr
     places = np.array([e.q[model.z[0]] for e in found]) - angle
     assert 0.5 < places[-60:].mean() < 0.7 and any('theta starts again' in e.reason for e in found)
     assert not any(e.status is ObserverStatus.OK for e in found[110:])     # it jumped, and nothing shows which is right
+
+
+@pytest.mark.parametrize('wrong', ['none', 'swapped', 'negated', 'in g'])
+def test_accelerometers_that_drive_a_wrong_prediction_are_named(wrong):
+    """A good encoder is rejected, as the acceleration takes the prediction away from it."""
+    made = mbse.simulate('four_bar', 2.0, sensors=['encoder', 'crank_tip'], rate=200.0).samples
+    values = made.values.copy()
+    tip = values[:, 1:]
+    values[:, 1:] = {'swapped': tip[:, ::-1], 'negated': tip * [-1, 1], 'in g': tip / 9.81}.get(wrong, tip)
+    one = LinkageStage(load_model('four_bar'), LinkageSettings(estimator='kinematic'), ('encoder', 'crank_tip'), 0.005,
+                       'vm')
+    reasons = [found.reason for t, row in zip(made.t, values)
+               for found in one.add(ORIGIN + round(t * 1e9), dict(zip(made.names, row)))]
+    named = [reason for reason in reasons if 'or wrong are crank_tip.x, crank_tip.y, which drive' in reason]
+    assert bool(named) == (wrong != 'none') and all('encoder' in reason for reason in named)
