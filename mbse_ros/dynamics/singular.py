@@ -15,6 +15,7 @@ from .integrators.choice import RANK_LOST
 from .model import Model, State
 
 CLOSE = 1e-3        # of the smallest singular value in the neighbourhood: what is below is a singular position
+ROUNDING = 1e-9        # of a logarithm: what differs by less is constant
 INVOLVED = 1e-3     # share of a row in the motion that is not determined, from which it is named
 
 
@@ -89,7 +90,8 @@ def passes(model: Model, t: np.ndarray, q: np.ndarray) -> list[float]:
     for k, (q_k, t_k) in enumerate(zip(q, t)):
         J = model.residual(q_k, t_k)[1][model.active]
         size[k], scale = np.linalg.slogdet(J @ J.T)[1], np.maximum(scale, np.linalg.norm(J, axis=1))
-    lowest = 1 + np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] < size[2:]))
+    falls = size < size.max() - ROUNDING        # of what is constant each rounding is a minimum
+    lowest = 1 + np.flatnonzero(falls[1:-1] & (size[1:-1] <= size[:-2]) & (size[1:-1] < size[2:]))
     found = (_lowest(model, t[k - 1:k + 2], q[k - 1:k + 2], scale) for k in lowest)
     return [instant for instant in found if instant is not None]
 

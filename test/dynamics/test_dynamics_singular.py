@@ -244,3 +244,13 @@ def test_every_command_refuses_a_singular_start(tmp_path):
                   ('observability', file, '--sensors', 'e'), ('estimate', bag, *of), ('smooth', bag, *of),
                   ('tune', bag, *of, '--estimator', 'DEKF')):
         assert 'initial.position: got \'a singular position' in refused(*words), words
+
+
+def test_constraints_of_a_constant_rank_are_not_searched(monkeypatch):
+    """Their determinant has minima of rounding alone."""
+    model, asked = load_model('chaplygin_sleigh', backend='vm'), []
+    t, angle = np.linspace(0.0, 1.0, 101), np.linspace(0.0, 3.0, 101)
+    q = np.repeat(model.start.q[None], len(t), axis=0) + angle[:, None] * [0.3, 0.1, 1.0, 0.3, 0.1]
+    residual = model.residual
+    monkeypatch.setattr(model, 'residual', lambda *at: asked.append(at) or residual(*at))
+    assert passes(model, t, q) == [] and len(asked) == len(t)
