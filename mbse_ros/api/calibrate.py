@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     if cross_validate and len(some) < 2:
         raise SettingError('cross_validate', len(some), 'two bags or more')
     loads = payloads if not isinstance(payloads, Mapping) else {
-        name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in payloads.items()}
+        name: _load_words(name, load) for name, load in payloads.items()}
     maps = loaded_sources(sources) if isinstance(sources, (str, Path)) else sources
     workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags',
                                                                  apart=True)
@@ -75,3 +76,12 @@ def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> Calibrati
     from ..offline.calibration.calibration_result import CalibrationPlan
     _, item = prior_machine(machine, free)
     return CalibrationPlan(item, str(machine), plan(CalibrationBalance(item)))
+
+
+def _load_words(bag: str, load: float | str) -> str:
+    """A bag's load in words; a truth value is none."""
+    if isinstance(load, str):
+        return load
+    if not isinstance(load, Real) or isinstance(load, bool):
+        raise SettingError('payloads', {bag: load}, "a number of kg, or a text as '200 kg' or '200 +- 5'")
+    return f'{float(load):g}'

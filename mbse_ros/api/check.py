@@ -95,6 +95,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     odd += reach_warnings(machine, reach)
     sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
                  reach_section(machine, reach), weighing_section(machine)]
+    odd += payload_warnings(machine)
     try:
         if machine.measured_volumes and machine.description.payload is not None:
             check_weighs(machine)
@@ -202,6 +203,19 @@ def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
         if item.inside < 0.5:
             raise DescriptionError(machine.description.file, f'joints.{item.joint}', way, advice)
         yield f'joints.{item.joint}: {way}, expected a way ' + advice
+
+
+def payload_warnings(machine: Machine) -> Iterable[str]:
+    """Of several payloads those that will hardly be weighed: their intervals are wider than their limits."""
+    if why_unweighed(machine):
+        return
+    for name, kg in payloads_accuracy(machine).items():
+        low, high = machine.description.payloads[name].limits
+        if not 2.0 * kg <= high - low:
+            found = f'only to +- {kg:.3g} kg' if np.isfinite(kg) else 'not at all'
+            yield (f'payloads.{name}: in a usual pose the cylinders distinguish its mass {found}, expected an interval '
+                   f'within its limits, {low:g} to {high:g} kg: it is NOT_OBSERVABLE there. Another point, fewer '
+                   'payloads, or pressures of more cylinders distinguish it')
 
 
 def weighing_section(machine: Machine) -> Section:

@@ -50,8 +50,8 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     from 1/rate on, with ``noise`` times the noise of the file. ``stop=False``: a motion that fails on the way is given
     up to there, with its ``motion.failure``.
 
-    A machine: ``payload`` kg, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'), ``ramp`` s, ``base_roll``,
-    ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
+    A machine: ``payload`` kg, of several {name: kg}, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'),
+    ``ramp`` s, ``base_roll``, ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
     ``duration``, s: the cycle again and again for so long, or its beginning (default: the cycle once).
 
     Raises SettingError, and what the integrator raises: SingularConfigurationError, DivergenceError.
@@ -169,13 +169,15 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
              ) -> MachineSimulation:
     from ..simulation.work import frame_count, working_machine
     try:
-        crane = working_machine(machine, seed=seed, rate=rate, duration=duration, **work)
+        crane = checked(working_machine)(machine, seed=seed, rate=rate, duration=duration, **work)
     except TypeError as error:
         raise SettingError('options', sorted(work), ', '.join(_of_work())) from error
     frames = tuple(crane.frame() for _ in range(frame_count(crane, duration)))
     samples = _machine_samples(machine, frames)
     truth = {kind: np.array([getattr(frame, kind) for frame in frames]) for kind in (*KINDS, 'payload')}
-    return MachineSimulation(samples.t, machine, frames=frames, samples=samples, **truth)
+    t = samples.t
+    loads = {name: mass * np.array([crane.cycle.load_at(now) for now in t]) for name, mass in crane.payloads.items()}
+    return MachineSimulation(t, machine, frames=frames, samples=samples, payloads=loads, **truth)
 
 
 def simulate_bag(machine: Machine, output: str | Path, storage: str = 'mcap', seed: int = 1, rate: float = 100.0,

@@ -177,6 +177,8 @@ def check_memory(name: str) -> None:
 
 def _loads_of(machine: Machine, settings: ScaleSettings, bag: str) -> tuple[LogLoads | None, str]:
     """What finds the loads of a log, or why nothing does."""
+    if machine.description.payloads:
+        return None, 'they are found where there is one `payload`, and this machine has several'
     try:
         found = LogLoads(ScaleStage(machine, settings))
     except DescriptionError as error:

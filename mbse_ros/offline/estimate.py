@@ -134,7 +134,7 @@ class MachineEstimate(KeptEstimate):
             lines = [f'no mass: {unweighed}']
         elif payload.payloads:
             lines = [line for name, found in payload.payloads.items() for line in _mass_lines(
-                f'payload {name}', found, self.budgets.get(name, ()), bool(doubts))]
+                f'payload {name}', found, self.budgets.get(name, ()), bool(doubts), True)]
         elif not math.isfinite(payload.mass):
             why, doubts = doubts[0] if doubts else payload.reason or 'no sample of it can be trusted yet', doubts[1:]
             lines = [f'payload unknown: {why}', *held_lines(self.track)]
@@ -176,7 +176,8 @@ class MachineEstimate(KeptEstimate):
         return result | ({'state': _state(self)} if full else {})
 
 
-def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], doubtful: bool) -> list[str]:
+def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], doubtful: bool,
+                several: bool = False) -> list[str]:
     """A mass and what makes it uncertain; of several payloads where it is not known, or held, why."""
     if not math.isfinite(payload.mass):
         return [f'{label} unknown: {payload.reason or "no sample of it can be trusted yet"}']
@@ -187,6 +188,8 @@ def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], d
     causes = [f'{cause} {cause.kg:.2g} kg' for cause in budget[:LARGEST] if cause.kg > 0.0]
     if known and causes:
         lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
+    if several and payload.status is not PayloadStatus.UPDATING:
+        lines.append(f'{label} held at the end of the log: {payload.reason}')
     return lines
 
 

@@ -126,7 +126,17 @@ def _payload(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -
     names = {int(s): s.name.lower().replace('_', ' ') for s in PayloadStatus}
     return PayloadTrack(t, states.raw, states.low_passed, states.mass, states.lower, states.upper,
                         estimate.track.status, names, int(PayloadStatus.UPDATING),
-                        None if truth is None else truth.payload)
+                        None if truth is None else truth.payload, *_of_several(estimate))
+
+
+def _of_several(estimate: KeptEstimate) -> tuple[str, str]:
+    """Of several payloads what the others weigh at the end, in words, and the name of the first; else nothing."""
+    payloads = estimate.last.payload.payloads
+    others = [f'{name}: {found.mass:.1f} kg, 95 % interval {found.lower:.1f} to {found.upper:.1f} kg'
+              if np.isfinite(found.mass) else f'{name}: no mass' for name, found in list(payloads.items())[1:]]
+    others = [f'{text} ({found.status.name.lower().replace("_", " ")})'
+              for text, found in zip(others, list(payloads.values())[1:])]
+    return '; '.join(others), next(iter(payloads), '')
 
 
 def _tables(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:

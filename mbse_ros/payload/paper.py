@@ -26,7 +26,7 @@ from .filter import MassFilter, t_quantile
 from .gates import GATE_NUMBERS, GATES, closed_gate, gate_numbers, passed_gates
 from .inverse_dynamics import LARGEST_WRITTEN, residual, weighing
 from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, other_filters, uncertain_numbers
-from .several import seen_words, solved
+from .several import seen_words, shown, solved
 
 
 def sample_step(machine: Machine) -> ca.Function:
@@ -38,7 +38,7 @@ def sample_step(machine: Machine) -> ca.Function:
     reference masses: at a sample's own they would depend on its error, and a mean weighed so is too low. ``y`` =
     information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect to each
     parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall. Of several
-    masses x has their counts of clean samples, and y these of each in turn, then L and h: see ``several.solved``.
+    masses x has their counts of clean samples, and y these of each in turn, then L and h: see ``several.shown``.
     """
     r, parameters = residual(machine), machine.parameters.symbol
     n, k, count, masses = r.X.numel(), parameters.numel(), len(machine.coordinates), machine.payload.numel()
@@ -65,10 +65,13 @@ def sample_step(machine: Machine) -> ca.Function:
         closed, trusted = closed_gate(a)(passed, before, information, gates)
         y = ca.vertcat(information, weighted, sensitivity, closed)
     else:
-        information, weighted, row, first, closed, trusted, L, h = solved(machine, n, a)(
+        information, weighted, row, first, closed, trusted = solved(machine, n, a)(
             g0, G1, rows, P, passed, before, gates)
+        by_numbers = ca.horzcat(*(slopes(near, X, values, first, unit)[1] for unit in np.eye(a)))
+        numbers = ca.DM(machine.parameters.factor()).T @ by_numbers
+        L, h = shown(machine, a)(g0, G1, rows.T @ P @ rows + numbers.T @ numbers, trusted)
         y = ca.vertcat(*(part for i in range(masses) for part in (
-            information[i], weighted[i], -slopes(near, X, values, first, row[:, i])[1], closed[i])), ca.vec(L), h)
+            information[i], weighted[i], -by_numbers @ row[:, i], closed[i])), ca.vec(L), h)
     x_next = ca.vertcat(near, trusted, x[-masses:] + (closed == 0))
     return ca.Function('mbse_payload', [x, X, p], [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
 

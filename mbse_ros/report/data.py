@@ -120,7 +120,7 @@ class PayloadTrack(Timed):
 
     ``status`` (n,) says why the mass is or is not updated, ``status_names`` what each value means; ``updating`` is the
     value for "goes into the mass". ``true`` is the true mass, a number or (n,), where it is known. ``reference`` is
-    a text on the answer, e.g. what an independent weighing gave.
+    a text on the answer, e.g. what an independent weighing gave. ``name``: of several payloads whose mass it is.
     """
 
     t: np.ndarray
@@ -134,6 +134,7 @@ class PayloadTrack(Timed):
     updating: int = 0
     true: np.ndarray | None = None
     reference: str = ''
+    name: str = ''
 
 
 @dataclass(frozen=True)

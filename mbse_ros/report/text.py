@@ -52,9 +52,9 @@ def slug(text: str) -> str:
 def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
     """The mass at the end of the run as one headline, and the lines that explain it."""
     known = np.flatnonzero(np.isfinite(track.mass))
-    ending = _ending(track)
+    ending, of = _ending(track), f'{track.name}: ' if track.name else ''
     if known.size == 0:
-        return 'no mass', ['No sample went into the mass.', ending]
+        return f'{of}no mass', ['No sample went into the mass.', *filter(None, [track.reference]), ending]
     last = known[-1]
     mass, lower, upper = (float(column[last]) for column in (track.mass, track.lower, track.upper))
     half = 0.5 * (upper - lower)
@@ -69,7 +69,7 @@ def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
         lines.append(track.reference)
     lines.append(ending)
     spread = f' ± {half:.{decimals}f}' if math.isfinite(half) else ''
-    return f'{mass:.{decimals}f}{spread} kg', lines
+    return f'{of}{mass:.{decimals}f}{spread} kg', lines
 
 
 def _ending(track: PayloadTrack) -> str:

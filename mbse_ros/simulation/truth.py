@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class MachineTruth(Result):
     """True state of a simulated machine at times ``t`` (k,), s, SI.
 
     ``position``, ``velocity``, ``acceleration`` (k, g) of ``machine.coordinates``, ``pressure`` (k, volumes),
-    ``payload`` (k,), kg.
+    ``payload`` (k,), kg, of several the first; ``payloads``: each of several by name, (k,), kg, where they are known.
     """
 
     t: np.ndarray
@@ -29,6 +29,7 @@ class MachineTruth(Result):
     acceleration: np.ndarray
     pressure: np.ndarray
     payload: np.ndarray
+    payloads: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -36,9 +37,10 @@ class MachineTruth(Result):
         return tuple(item.name for item in self.series())
 
     def series(self) -> list[ResultSeries]:
-        """The mass, then positions, velocities, accelerations and pressures in one panel, under the names of the
-        estimates."""
-        return [ResultSeries('mass', 'kg', self.payload), *entry_series(self.machine, self)]
+        """The mass, then positions, velocities, accelerations and pressures in one panel, and each of several masses,
+        under the names of the estimates."""
+        return [ResultSeries('mass', 'kg', self.payload), *entry_series(self.machine, self),
+                *(ResultSeries(f'mass/{name}', 'kg', mass) for name, mass in self.payloads.items())]
 
 
 def entry_series(machine: Machine, of: object, stddev: Mapping[str, np.ndarray] | None = None) -> list[ResultSeries]:

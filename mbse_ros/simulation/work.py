@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 
 from ..errors import SettingError, check_choice
 from ..machine import Machine
@@ -24,10 +25,10 @@ def working_machine(machine: Machine, payload: Masses | None = None, seed: int =
                     duration: float | None = None) -> SimulatedCrane:
     """The machine at work; the same arguments give the same samples.
 
-    ``payload`` in kg (None: 50, or 0 without a section `payload`), of several by their names, ``ramp`` in s, ``rate``
-    in Hz, attitude of the base in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``:
-    where a load that hangs is let go, deg from the vertical, ``duration``: how long it works, s, by the cycle again and
-    again (None: the cycle once).
+    ``payload`` in kg (None: 50, or 0 without a section `payload`), of several all of them by their names, ``ramp`` in
+    s, ``rate`` in Hz, attitude of the base in deg, ``soil``: force on the payload's contact while the cycle digs, N,
+    ``swing``: where a load that hangs is let go, deg from the vertical, ``duration``: how long it works, s, by the
+    cycle again and again (None: the cycle once).
     Raises SettingError.
     """
     if seed < 0:
@@ -65,19 +66,24 @@ def _payload(machine: Machine, payload: Masses | None) -> Masses:
     """Within the limits of the file; 0 where it has no section `payload`."""
     several = machine.description.payloads
     if several:
-        payload = {} if payload is None else payload
+        if payload is None:
+            return {name: _mass(machine, None, item.limits, f'payloads.{name}') for name, item in several.items()}
         if not isinstance(payload, Mapping):
             raise SettingError('payload', payload, f'masses by name: {" and ".join(several)} ({machine.name} has '
                                '`payloads`)')
         for name in payload:
             check_choice('payload', name, several)
-        return {name: _mass(machine, payload.get(name), item.limits, f'payloads.{name}')
+        missing = [name for name in several if payload.get(name) is None]
+        if missing:
+            raise SettingError('payload', dict(payload), f'a mass of each of {" and ".join(several)}: '
+                               f'{" and ".join(missing)} missing')
+        return {name: _mass(machine, payload[name], item.limits, f'payloads.{name}')
                 for name, item in several.items()}
     if isinstance(payload, Mapping):
         raise SettingError('payload', dict(payload), f'one mass, kg: {machine.name} has no `payloads`')
     described = machine.description.payload
     if described is None:
-        if payload:
+        if payload is not None and not (isinstance(payload, Real) and payload == 0):
             raise SettingError('payload', payload, f'0 kg: {machine.name} has no section `payload`')
         return 0.0
     return _mass(machine, payload, described.limits, 'payload')
@@ -96,6 +102,8 @@ def _mass(machine: Machine, mass: float | None, limits: tuple[float, float], key
     """A mass, kg, within its limits; None: 50, or the nearest limit."""
     low, high = limits
     mass = min(max(USUAL, low), high) if mass is None else mass
+    if not isinstance(mass, Real) or isinstance(mass, bool):
+        raise SettingError('payload', mass, f'a number of kg ({key} of {machine.name})')
     if not low <= mass <= high:
         raise SettingError('payload', mass, f'from {low} to {high} kg ({key}.limits of {machine.name})')
     return mass

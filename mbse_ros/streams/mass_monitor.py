@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import nan
+from math import inf, nan
 
-from ..description.machine_parts import Payload
 from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
@@ -23,16 +22,18 @@ RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt
 
 class MassMonitor:
     """Watches the states and the masses of one machine; ``difference``: see ``PayloadEstimator.difference``.
-    ``payload``: of several the one whose mass it is; then nothing looks for exchanged hoses and contacts, which one
-    mass for all equations shows.
+    ``name``: of several payloads the one whose mass it is; then nothing looks for exchanged hoses and contacts, which
+    one mass for all equations shows, and no mass counts whose interval is wider than its limits: the pose may not show
+    it.
 
     ``doubted``: whether the last state was in doubt, so that what was learnt of the mass just before is not to count.
     """
 
     def __init__(self, machine: Machine, difference: Callable[[Mass, Mass], tuple[float, float]],
-                 payload: Payload | None = None) -> None:
-        self._limits, self._difference = (payload or machine.payload_data).limits, difference
-        self._exchanged = Exchanged(machine) if payload is None else None
+                 name: str = '') -> None:
+        payload = machine.description.payloads[name] if name else machine.payload_data
+        self._limits, self._difference, self._of = payload.limits, difference, f'payloads.{name}' if name else 'payload'
+        self._exchanged, self._widest = None if name else Exchanged(machine), 1.0 if name else inf
         self._whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
         self.reset()
@@ -107,14 +108,15 @@ class MassMonitor:
         self._lately.take(now, state.mass_information, mass, Fault.RARE in state.faults)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._change.take(now * 1e-9, mass, kept, *looks_back)
-        verdict = held or self._or_rate(mass, verdict_of(mass, self._change, self._limits, self._unseen, state.weighs))
+        verdict = held or self._or_rate(mass, verdict_of(
+            mass, self._change, self._limits, self._unseen, state.weighs, self._of))
         if state.weighs:
             verdict = self._or_distrust(state, mass, verdict)
         if self._exchanged is not None and verdict[0] in JUDGED and (
                 said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
         if verdict[0] is PayloadStatus.UPDATING:
-            verdict = vague(mass, self._limits, widest) or verdict
+            verdict = vague(mass, self._limits, min(widest, self._widest), self._of) or verdict
         return verdict
 
     def _or_rate(self, mass: Mass, verdict: Verdict) -> Verdict:

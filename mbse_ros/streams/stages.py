@@ -274,7 +274,7 @@ class _OneOfSeveral(PayloadStage):
     def __init__(self, machine: Machine, name: str, dynamics: InverseDynamics, settings: PayloadSettings) -> None:
         self._machine, self._dynamics, names = machine, dynamics, list(machine.description.payloads)
         self._estimator = self._paper = PaperEstimator(machine, settings, place=names.index(name), dynamics=dynamics)
-        self._monitor = MassMonitor(machine, self._paper.difference, machine.description.payloads[name])
+        self._monitor = MassMonitor(machine, self._paper.difference, name)
         self._mass = None
         self.reset()
 
@@ -289,7 +289,7 @@ class _OneOfSeveral(PayloadStage):
     def _publish(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> PayloadEstimate:
         """With the sums of masses that the pose shows, where it does not show this one."""
         estimate = super()._publish(state, mass, verdict)
-        if mass.gate != 'not observable' or verdict[0] is not PayloadStatus.NOT_OBSERVABLE or not self._dynamics.seen:
+        if verdict[0] is not PayloadStatus.NOT_OBSERVABLE or not self._dynamics.seen:
             return estimate
         return replace(estimate, reason=f'{estimate.reason}; the forces show {self._dynamics.seen}')
 

@@ -16,6 +16,7 @@ from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.offline.estimate import MachineEstimate
+from mbse_ros.report.text import mass_answer
 from mbse_ros.simulation.work import masses_of, working_machine
 
 MASSES = {'boom': 90.0, 'jib': 180.0}
@@ -54,7 +55,7 @@ def test_each_mass_in_text_and_json(estimate: MachineEstimate) -> None:
         column = result['state'][f'mass/{name}']
         assert column[-1] == last.mass and len(column) == len(result['state']['stamp_ns'])
     assert result['payload']['mass'] == result['payloads']['boom']['mass']
-    assert any(line.startswith('loads are not counted: ') and 'this is of one payload alone' in line for line in lines)
+    assert any(line.startswith('loads are not counted: ') and 'this machine has several' in line for line in lines)
 
 
 def test_series_report_and_bag(estimate: MachineEstimate, bag: Path) -> None:
@@ -65,6 +66,8 @@ def test_series_report_and_bag(estimate: MachineEstimate, bag: Path) -> None:
     assert estimate['mass/jib'][-1] == estimate.payloads['jib'].mass
     signals = {signal.name: signal for signal in estimate.run.signals}
     half = (jib.upper[-1] - jib.lower[-1]) / 2
+    headline, lines = mass_answer(estimate.run.payload)
+    assert headline.startswith('boom: ') and any(line.startswith('jib: ') for line in lines)
     assert 1.96 * signals['payload jib'].estimated.stddev[-1] == pytest.approx(half, rel=1e-4)
     assert {'/payload', '/payloads/boom', '/payloads/jib'} <= open_bag(bag.parent / 'estimated').topics.keys()
 
@@ -80,10 +83,38 @@ def test_the_joint_way_is_refused_by_name(file: Path, bag: Path) -> None:
 def test_a_file_is_checked(file: Path) -> None:
     """`mbse check`: to how many kg each is weighed, less accurately than the only one."""
     found = mbse.check(file)
-    assert found.trouble is None
+    assert found.trouble is None and not found.warnings
     (table,) = [section for section in found.sections if section.title.startswith('weighing')]
     widths = {row.name: float(row.value.removeprefix('+- ').removesuffix(' kg')) for row in table.rows}
     assert widths.keys() == MASSES.keys() and all(5.0 < width < 100.0 for width in widths.values())
+
+
+def test_a_payload_without_a_lever(tmp_path: Path) -> None:
+    """Only its own row says so, with a warning; the other is weighed."""
+    path = tmp_path / 'pivot.yaml'
+    path.write_text(text_with('payloads:\n  a: {body: boom, center: [0, 0, 0], limits: [0, 500]}\n'
+                              '  b: {body: jib, center: [1.2, 0, 0], limits: [0, 1000]}\n'))
+    with np.errstate(invalid='raise', divide='raise'):
+        found = mbse.check(path)
+    (table,) = [section for section in found.sections if section.title.startswith('weighing')]
+    rows = {row.name: row.value for row in table.rows}
+    assert rows['a'] == 'not distinguished' and 2.0 < float(rows['b'].split()[1]) < 100.0
+    (warning,) = [text for text in found.warnings if text.startswith('payloads.')]
+    assert warning.startswith('payloads.a: in a usual pose the cylinders distinguish its mass not at all')
+
+
+def test_simulate_has_each_mass(file: Path) -> None:
+    found = mbse.simulate(file, 0.2, payload=MASSES)
+    for name, mass in MASSES.items():
+        assert found[f'mass/{name}'] == pytest.approx(np.full(len(found.t), mass))
+    for wrong in ('80', np.array([80.0]), True):
+        with pytest.raises(SettingError, match='payload: got .*80.*, expected a number of kg|got True'):
+            mbse.simulate('patu655_lift', payload=wrong)
+
+
+def test_a_load_of_a_bag_is_a_number() -> None:
+    with pytest.raises(SettingError, match="payloads: got {'empty': True}, expected a number of kg"):
+        mbse.calibrate(['empty'], 'patu655_lift', payloads={'empty': True})
 
 
 @pytest.mark.parametrize('text, expected', [
@@ -100,7 +131,9 @@ def test_masses_that_are_none(text: str) -> None:
 
 @pytest.mark.parametrize('payload, expected', [
     (50.0, 'masses by name: boom and jib'), ({'bom': 5.0}, 'did you mean boom'),
-    ({'boom': 501.0}, 'payloads.boom.limits'), ({'jib': np.nan}, 'payloads.jib.limits')])
+    ({'boom': 501.0, 'jib': 1.0}, 'payloads.boom.limits'), ({'boom': 1.0, 'jib': np.nan}, 'payloads.jib.limits'),
+    ({'boom': 120.0}, 'boom and jib: jib missing'), ({}, 'boom and jib missing'),
+    ({'boom': None, 'jib': 3.0}, 'boom missing'), ({'boom': '120', 'jib': 1.0}, "got '120', expected a number of kg")])
 def test_masses_that_the_machine_does_not_have(file: Path, payload: object, expected: str) -> None:
     with pytest.raises(SettingError, match=expected):
         working_machine(load_machine(str(file)), payload)

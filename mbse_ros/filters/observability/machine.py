@@ -39,6 +39,7 @@ SAMPLES = 100           # of the sensors' noise
 LARGEST_SHARE = 0.05    # of the full scale: half-width of a set of sensors whose loads count
 LEAST_PRESSURE = 2e6    # Pa, in chambers before they balance
 UNSEEN = 1e-10          # share of the largest information, up to which a sum of masses is not seen
+APART = 1e-6    # share of a mass in sums that are not seen, up to which it is distinguished from the others
 LEVER = 1.0     # m: how far the centre may be from the file's, for what is known before
 
 
@@ -174,8 +175,9 @@ def payloads_accuracy(machine: Machine, poses: Poses | None = None) -> dict[str,
     for G, C in _equations(machine, poses):
         J = G * span
         values, V = np.linalg.eigh(J.T @ np.linalg.pinv(C, hermitian=True) @ J)
-        with np.errstate(divide='ignore'):
-            found.append(span * np.sqrt(V ** 2 @ (1.0 / np.where(values > UNSEEN * values.max(), values, 0.0))))
+        seen = values > UNSEEN * values.max()
+        apart = (V[:, ~seen] ** 2).sum(axis=1) < APART
+        found.append(np.where(apart, span * np.sqrt(V[:, seen] ** 2 @ (1.0 / values[seen])), np.inf))
     return dict(zip(payloads, (NORMAL * np.median(found, axis=0)).tolist()))
 
 
