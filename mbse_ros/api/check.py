@@ -207,7 +207,7 @@ def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
 
 def payload_warnings(machine: Machine) -> Iterable[str]:
     """Of several payloads those that will hardly be weighed: their intervals are wider than their limits."""
-    if why_unweighed(machine):
+    if why_unweighed(machine) or not machine.description.payloads:
         return
     for name, kg in payloads_accuracy(machine).items():
         low, high = machine.description.payloads[name].limits
