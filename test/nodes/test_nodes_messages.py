@@ -13,6 +13,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from mbse_ros.bags.messages import (
+    OWN,
     linkage_message,
     packed_record,
     payload_record,
@@ -57,7 +58,7 @@ def test_round_trip_over_the_wire(record, kind, back):
 @each
 def test_records_are_packed_as_the_checked_way_does(record, kind, back):
     values = {item.name: getattr(record, item.name) for item in fields(record)
-              if item.name not in ('stamp_ns', *m.OWN)}
+              if item.name not in ('stamp_ns', *OWN)}
     more = {'steps': len(getattr(record, 'values' if kind == SEGMENT else 'mean'))} if kind != PAYLOAD else {}
     checked = m.packed(kind, record.stamp_ns, 'f', {**values, **more, 'machine': 'm'})
     assert packed_record(record, 'f', 'm') == checked
