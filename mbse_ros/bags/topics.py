@@ -55,6 +55,12 @@ class TopicMap:
         """Full name of a topic."""
         return name if name.startswith('/') else f'{normalized(namespace)}/{name}'
 
+    def payloads(self, topics: Mapping[str, str], namespace: str) -> tuple[str, ...]:
+        """Names of several payloads of which the topics (to their types) have masses; () of one payload."""
+        begin = self.absolute(f'{self.payload}s/', namespace)
+        return tuple(topic.removeprefix(begin) for topic, msgtype in topics.items()
+                     if msgtype == PAYLOAD and topic.startswith(begin))
+
     def find_namespace(self, topics: Mapping[str, str], path: str) -> str:
         """The namespace given, else the one under which the bag's topics (to their types) have these names.
 

@@ -277,6 +277,7 @@ GATES = {
     'outside the stroke': (PayloadStatus.OUTSIDE_STROKE, 'piston at or beyond an end of its stroke'),
     'accelerating': (PayloadStatus.ACCELERATING, 'machine accelerates too much'),
 }
+GATED = tuple(status for status, _ in GATES.values())
 
 
 class Measured(IntEnum):

@@ -93,7 +93,8 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     found = _Passed(reader, machine, tuning, backend, states, every, used, str(source.path))
     found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
-    other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine)]
+    other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine,
+                                                    topics.payloads(source.topics, reader.namespace))]
     if not found.tracker:
         raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
     return found.judged(other, warnings, read_truth(source, topics), reader.ages)

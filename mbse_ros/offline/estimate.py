@@ -15,6 +15,7 @@ import numpy as np
 from ..filters.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
+from ..monitor.faults import Fault
 from ..payload.mass import Cause, center_of
 from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
@@ -179,7 +180,7 @@ class MachineEstimate(KeptEstimate):
 def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], doubtful: bool,
                 several: bool = False) -> list[str]:
     """A mass and what makes it uncertain; of several payloads where it is not known, or held, why."""
-    if not math.isfinite(payload.mass):
+    if not math.isfinite(payload.mass) or several and Fault.VAGUE in payload.faults:
         return [f'{label} unknown: {payload.reason or "no sample of it can be trusted yet"}']
     known = math.isfinite(payload.upper - payload.lower)
     interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'

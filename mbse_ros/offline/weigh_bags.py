@@ -133,8 +133,9 @@ class _Run:
                                  f'{max(held, key=lambda reason: held[reason])}')
         if tracker:
             judge()
-        other = [item.line for item in machine_findings(
-            frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine)]
+        topics = TopicMap(namespace=namespace)
+        other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), self.machine,
+                                                        topics.payloads(source.topics, reader.namespace))]
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
             *other, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used)))]
         if first is not None and self._last_ns is not None:

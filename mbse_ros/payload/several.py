@@ -27,7 +27,7 @@ from .mass import NORMAL
 PRIOR = 1e-10       # information on a mass, in ranges of its limits: a deviation of 100,000 of them
 LEFT = 1e-6         # share of the prior's variance that is left of a mass that is found: the others, anywhere within
                     # their limits, move it by a thousandth of its own at most
-KNOWN = (2.0 * NORMAL) ** 2     # least information on a sum that is told: its 95 % interval is a range of the limits
+KNOWN = (2.0 * NORMAL) ** 2     # least information on a sum that is shown: its 95 % interval is a range of the limits
 STEPS = 2           # of Newton's iteration: the second takes away what the prior leaves
 
 

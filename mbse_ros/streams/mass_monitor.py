@@ -10,7 +10,7 @@ from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
 from ..monitor.exchanged import Exchanged
-from ..monitor.faults import DOUBTS, NONE, Fault, reason_of
+from ..monitor.faults import DOUBTS, GATED, NONE, Fault, reason_of
 from ..monitor.mass import FIRST_WEIGHED, WANDERED, Alarm, Drift, LoadChange, OneWay, Trust, Verdict, vague, verdict_of
 from ..monitor.rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
 from ..payload.mass import Mass
@@ -23,8 +23,8 @@ RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt
 class MassMonitor:
     """Watches the states and the masses of one machine; ``difference``: see ``PayloadEstimator.difference``.
     ``name``: of several payloads the one whose mass it is; then nothing looks for exchanged hoses and contacts, which
-    one mass for all equations shows, and no mass counts whose interval is wider than its limits: the pose may not show
-    it.
+    one mass for all equations shows, and a mass whose interval is wider than its limits is NOT_OBSERVABLE, held or not:
+    the poses may not have shown it.
 
     ``doubted``: whether the last state was in doubt, so that what was learnt of the mass just before is not to count.
     """
@@ -34,6 +34,7 @@ class MassMonitor:
         payload = machine.description.payloads[name] if name else machine.payload_data
         self._limits, self._difference, self._of = payload.limits, difference, f'payloads.{name}' if name else 'payload'
         self._exchanged, self._widest = None if name else Exchanged(machine), 1.0 if name else inf
+        self._refusable = GATED if name else (PayloadStatus.UPDATING,)     # statuses that a wide interval overrules
         self._whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
         self.reset()
@@ -115,7 +116,7 @@ class MassMonitor:
         if self._exchanged is not None and verdict[0] in JUDGED and (
                 said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
-        if verdict[0] is PayloadStatus.UPDATING:
+        if verdict[0] in self._refusable and not verdict[2]:
             verdict = vague(mass, self._limits, min(widest, self._widest), self._of) or verdict
         return verdict
 

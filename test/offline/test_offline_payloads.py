@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,14 @@ from two_payloads import text_with
 import mbse_ros as mbse
 from mbse_ros.api.simulate import simulate_bag
 from mbse_ros.bags.bag import open_bag
+from mbse_ros.bags.topics import TopicMap
+from mbse_ros.bags.writer import BagWriter, write_frame
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.machine import load_machine
+from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.offline.checks.check_bag import check_bag
+from mbse_ros.offline.checks.log_verdict import machine_findings
 from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.report.text import mass_answer
 from mbse_ros.simulation.work import masses_of, working_machine
@@ -78,6 +85,36 @@ def test_the_joint_way_is_refused_by_name(file: Path, bag: Path) -> None:
     for other in (lambda: mbse.smooth(bag, machine=file), lambda: mbse.loads(bag, machine=file)):
         with pytest.raises(DescriptionError, match='payloads: .*this is of one payload alone'):
             other()
+
+
+def test_a_mass_wider_than_its_limits_is_no_number_in_the_summary(estimate: MachineEstimate) -> None:
+    """With the reason instead; the other one stays."""
+    last = estimate.last.payload
+    vague = replace(last.payloads['jib'], mass=-7049.0, status=PayloadStatus.NOT_OBSERVABLE, reason='not known',
+                    faults=Fault.VAGUE)
+    output = replace(estimate.last, payload=replace(last, payloads={**last.payloads, 'jib': vague}))
+    lines = replace(estimate, track=replace(estimate.track, last=output)).summary()
+    assert 'payload jib unknown: not known' in lines and not any('7049' in line for line in lines)
+    assert any(line.startswith(f"payload boom {last.payloads['boom'].mass:.2f} kg") for line in lines)
+
+
+def test_a_bag_of_several_payloads_read_as_another_machine(file: Path, tmp_path: Path, estimate: MachineEstimate
+                                                           ) -> None:
+    """Under the name of a shipped machine, as a copy of its file has it: the topics of the masses show it."""
+    shipped, crane = load_machine('patu655_lift'), working_machine(load_machine('patu655_lift'))
+    with BagWriter(tmp_path / 'copy', frame=shipped.name, namespace='crane') as writer:
+        for frame in islice(crane.run(), 40):
+            write_frame(writer, shipped, frame)
+        for name, payload in estimate.payloads.items():
+            writer.write_record(payload, f'payloads/{name}')
+    (warning,) = [line for line in estimate_bag(tmp_path / 'copy', shipped, {}, backend='vm').warnings
+                  if line.startswith('payloads/')]
+    assert warning.startswith('payloads/boom, payloads/jib: the bag has masses of these payloads, and patu655_lift ')
+    (finding,) = [item for item in check_bag(tmp_path / 'copy', shipped).findings if item.kind == 'machine']
+    assert finding.line == warning
+    names = TopicMap().payloads(open_bag(tmp_path / 'copy').topics, '/crane')
+    assert names == ('boom', 'jib') and not machine_findings('two', load_machine(str(file)), names)
+    assert machine_findings('two', load_machine(str(file)), (*names, 'tip'))
 
 
 def test_a_file_is_checked(file: Path) -> None:

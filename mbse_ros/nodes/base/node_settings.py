@@ -122,7 +122,7 @@ class StageNodeSettings(LatencySettings, CompiledNodeSettings):
 class PlantSettings(SimulationSettings, CompiledNodeSettings):
     """The simulated machine's node."""
 
-    payload: float = setting(50.0, 'True payload; of several that of each', 'kg', 0.0, 1e6)
+    payload: float = setting(50.0, 'True payload; if there are several, each', 'kg', 0.0, 1e6)
     cycle: str = setting('lift_hold_lower', 'What moves valves and drives: a work cycle (lift_hold_lower and boom: the '
                          'first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)

@@ -76,7 +76,8 @@ class MachineArguments(GraphArguments):
     valve: str = same_as(ManagedSettings, 'valve')
     estimator: str = same_as(ObserverSettings, 'estimator')
     sources: str = same_as(SourcesSettings, 'sources', SIMULATED)
-    payload: float = same_as(PlantSettings, 'payload', ' of the simulated machine')
+    payload: float = same_as(
+        PlantSettings, 'payload', text='True payload of the simulated machine; if there are several, each')
     cycle: str = same_as(PlantSettings, 'cycle')
     visualization: bool = setting(True, 'Start visualization_node: the markers for RViz')
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')

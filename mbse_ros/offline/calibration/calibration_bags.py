@@ -84,9 +84,10 @@ def _read(machine: Machine, namespace: str | None, sources: SourceMap | None, ba
     source, name = open_bag(bag), Path(bag).resolve().name
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
-    frame = frame_of(source, reader.namespace, TopicMap(namespace=namespace))
+    topics = TopicMap(namespace=namespace)
+    frame, payloads = frame_of(source, reader.namespace, topics), topics.payloads(source.topics, reader.namespace)
     first = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc)
-    warnings = (*reader.warnings, *(item.line for item in machine_findings(frame, machine)))
+    warnings = (*reader.warnings, *(item.line for item in machine_findings(frame, machine, payloads)))
     return frame, Recording(name, series_of(samples), first.date().isoformat() if samples.count else '',
                             tuple(f'{name}: {line}' for line in warnings))
 

@@ -68,7 +68,8 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
-    findings = machine_findings(frame_of(source, reader.namespace, topics), machine)
+    findings = machine_findings(frame_of(source, reader.namespace, topics), machine,
+                                topics.payloads(source.topics, reader.namespace))
     silent = _silent(samples, reader.channels)
     remedy = 'record them under these names, or name the machine that it is'
     if all(name.startswith('command/') for name in silent):

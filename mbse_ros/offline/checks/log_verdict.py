@@ -127,9 +127,15 @@ def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int, he
     return lines
 
 
-def machine_findings(frame: str, machine: Machine) -> list[Finding]:
-    """A bag whose headers name another of the known machines, and how to go on; none where only the names differ."""
+def machine_findings(frame: str, machine: Machine, payloads: Collection[str] = ()) -> list[Finding]:
+    """A bag whose headers name another of the known machines, or which has masses of ``payloads`` that the file does
+    not have, and how to go on; none where only the names differ."""
     path, own = known_machines().get(frame), machine.description
+    if not own.payloads.keys() >= set(payloads):
+        return [Finding('machine', tuple(f'payloads/{name}' for name in payloads), 'the bag has masses of these '
+                        f'payloads, and {machine.name} ({own.file}) has '
+                        f'{" and ".join(own.payloads) or "no section `payloads`"}', 'name the file that the bag was '
+                        'recorded with as the machine')]
     if frame == machine.name or path is None:
         return []
     known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
