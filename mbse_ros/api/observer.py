@@ -13,6 +13,7 @@ from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice, refuse_options
 from ..filters.filters import OF_MACHINES, START
+from ..filters.observer import check_even
 from ..filters.parts.problem import problem
 from ..filters.sigma_filter import closed, moved, rated, sensed
 from ..machine import Machine
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .our_filter import MachineFilter, OurFilter
 
 Estimator = str | Callable[..., 'FilterProtocol']
-EVEN = 1e-6     # largest deviation of a step, as a share of it
 Independent = Mapping[str, float] | Sequence[float]
 Gaussian = tuple[np.ndarray, np.ndarray]
 
@@ -136,7 +136,7 @@ class Observer:
         y = y.reshape(len(times), -1) if y.size == len(times) * len(self.channels) else y
         if y.shape != (len(times), len(self.channels)):
             raise SettingError('measured', y.shape, f'{(len(times), len(self.channels))}: {", ".join(self.channels)}')
-        _check_even(times)
+        check_even(times)
         u = np.zeros((len(times), len(self._inputs))) if inputs is None else np.asarray(inputs, dtype=float)
         if u.shape != (len(times), len(self._inputs)):
             raise SettingError('inputs', u.shape, f'{(len(times), len(self._inputs))}: '
@@ -165,14 +165,6 @@ def _checked(what: str, values: Independent, usual: np.ndarray, names: Sequence[
     if array.shape != usual.shape or not np.isfinite(array).all():
         raise SettingError(what, values, f'{len(usual)} finite numbers: {", ".join(names)}')
     return array
-
-
-def _check_even(t: np.ndarray) -> None:
-    steps = np.diff(t)
-    if t.ndim != 1 or not t.size or not np.isfinite(t).all() or steps.size and not (
-            steps[0] > 0 and np.max(np.abs(steps - steps[0])) <= EVEN * steps[0]):
-        raise SettingError('t', t.shape, 'times in even steps, with NaN where a sample is missing (mbse_ros.estimate '
-                                         'takes samples at any times)')
 
 
 class FilterProtocol(Protocol):

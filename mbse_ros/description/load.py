@@ -32,10 +32,11 @@ from .sections.load_coordinates import (
     read_levels,
     read_modules,
     read_named,
+    read_nonholonomic,
+    read_quasi_velocities,
 )
 from .sections.load_forces import read_forces, read_friction, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
-from .sections.load_nonholonomic import read_nonholonomic, read_quasi_velocities
 from .sections.load_payload import read_base, read_payload, read_payloads
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors

@@ -26,6 +26,7 @@ from .partition import choose_independent
 from .partitioned import Partitioned, affordable
 
 APART = 1e-9        # m, below which two points are at one place
+SHARED = 1e-6       # share of the force of a joint that redundant constraints may take
 CLOSED = 1e-6        # residual, below which loops close
 
 
@@ -85,6 +86,7 @@ class Model:
         self.moving = self.active if not self.system.rate_rows else independent_rows(np.array(
             [self._rest(q, self.parameters)[1].reshape(-1, len(self.names)) for q in near]))
         self.redundant = tuple(name for i, name in enumerate(self.rows) if i not in self.moving)
+        self._check_friction()
         self.degrees_of_freedom = len(self.names) - len(self.active)
         self.default = self._choose(self.residual(self._assembled)[1][self.active])
 
@@ -303,6 +305,21 @@ class Model:
         directions, forces, *others = self._friction(q, qd, self.parameters)
         k, m = len(self.description.friction), len(self.rows)
         return JointWork(directions.reshape(-1, k), forces.reshape(k, -1, m), *others)
+
+    def _check_friction(self) -> None:
+        """Raise DescriptionError for friction by a force that redundant constraints share in any way."""
+        if not (self.description.friction and self.redundant):
+            return
+        at = self.neighbour
+        J, forces = self._rest(at, self.parameters)[1].reshape(len(self.rows), -1), self._work(at, 0.0 * at).forces
+        others = [i for i in range(len(self.rows)) if i not in self.moving]
+        shares = np.linalg.lstsq(J[self.moving].T, J[others].T, rcond=None)[0]
+        free = np.abs(forces[:, :, others] - forces[:, :, self.moving] @ shares).max(axis=(1, 2))
+        for item, loose, size in zip(self.description.friction.values(), free, np.abs(forces).max(axis=(1, 2))):
+            if loose > SHARED * size:
+                raise DescriptionError(self.description.file, f'friction.{item.name}', item.joint,
+                                       f'a joint whose force the motion determines; {", ".join(self.redundant)}, which '
+                                       'other constraints imply, take any share of it')
 
     @cached_property
     def _friction(self) -> Kernel:

@@ -19,6 +19,8 @@ from .filters import make_filter, noises_of
 from .parts.problem import problem
 from .parts.step import Filter, RunningFilter
 
+EVEN = 1e-6     # largest deviation of a step, as a share of it
+
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 STEP = 0.005        # s, before a log tells it
 
@@ -172,3 +174,12 @@ class LinkageObserver(RunningFilter[Filter]):
         return LinkageEstimates(out['x'], self.covariance(self.state), out['q'], out['qd'], out['qdd'],
                                 out['force'], out['innovation'], out['innovation_variance'], out['used'],
                                 self.kept.arrays(kept).get('P'))
+
+
+def check_even(t: np.ndarray) -> None:
+    """Raise SettingError unless times (k,), s, are rising in even steps."""
+    steps = np.diff(t)
+    if t.ndim != 1 or not t.size or not np.isfinite(t).all() or steps.size and not (
+            steps[0] > 0 and np.max(np.abs(steps - steps[0])) <= EVEN * steps[0]):
+        raise SettingError('t', t.shape, 'times in even steps, with NaN where a sample is missing (mbse_ros.estimate '
+                                         'takes samples at any times)')

@@ -17,7 +17,7 @@ import numpy as np
 from ..dynamics.configurations import assemble
 from ..dynamics.model import Model, State
 from ..errors import DivergenceError, MbseError, PositionProblemError, SettingError, SingularConfigurationError
-from ..filters.observer import LinkageObserver
+from ..filters.observer import LinkageObserver, check_even
 from .estimate import EstimatedMotion, EstimationNoises
 from .smoother import LinkageSmoother, Smoothed
 
@@ -84,6 +84,9 @@ def branches(model: Model, sensors: Sequence[str], t: np.ndarray, samples: np.nd
     >>> len(found), round(found[0].probability, 3)
     (2, 1.0)
     """
+    check_even(t)
+    if len(t) < 2:
+        raise SettingError('t', t.shape, 'two instants or more')
     starts = assemblies(model)
     weights = np.full(len(starts), 1.0) if prior is None else np.asarray(prior, dtype=float)
     if weights.shape != (len(starts),) or not (np.isfinite(weights).all() and (weights > 0).all()):
@@ -103,6 +106,7 @@ def _solved(model: Model, sensors: Sequence[str], t: np.ndarray, samples: np.nda
             noises: EstimationNoises | None) -> Smoothed | None:
     """The smoothed motion on the branch of the model's start; None where there is none."""
     smoother = LinkageSmoother(model, sensors, float(t[1] - t[0]), noises)
+    smoother.check(len(t), samples, inputs)
     observer = LinkageObserver(model, 'errorEKF_FE', sensors)
     observer.start()
     try:

@@ -97,11 +97,16 @@ class LinkageSmoother:
         raise DivergenceError('smoother', iterations, f'the last step is {swept.size:.3g} standard '
                               f'deviations, constraints {swept.gap:.3g}', False)
 
+    def check(self, k: int, samples: np.ndarray, inputs: np.ndarray | None) -> None:
+        """Raise SettingError for samples and inputs that are not of k instants."""
+        for name, given, columns in (('samples', samples, self.channels), ('inputs', inputs, self.model.inputs)):
+            if given is not None and np.shape(given) != (k, len(columns)):
+                raise SettingError(name, np.shape(given), f'{k} instants of {", ".join(columns) or "none"}')
+
     def _points(self, samples: np.ndarray, guess: EstimatedMotion, inputs: np.ndarray | None) -> ChainPoints:
         k, of = len(guess.t), self.problem
+        self.check(k, samples, inputs)
         y = np.asarray(samples, dtype=float)
-        if y.shape != (k, len(of.channels)):
-            raise SettingError('samples', y.shape, f'{k} instants of {", ".join(of.channels)}')
         u = np.zeros((k, len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
         x = np.hstack([guess.q[:, of.z], guess.qd[:, of.z], guess.force, np.zeros((k, len(self._biased)))])
         return ChainPoints(guess.q.copy(), x, y, u, np.asarray(guess.t, dtype=float))

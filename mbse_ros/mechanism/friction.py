@@ -67,7 +67,7 @@ def _force(kinematics: Kinematics, item: JointFriction, multipliers: ca.SX) -> c
     places = [f'{joint.child.body}.{"xyz"[k]}' for k in range(kinematics.description.dimension)]
     ends = (joint.parent.body, joint.child.body)
     rows = [i for i, row in enumerate(kinematics.rows)
-            if row.owner == joint.name and row.bodies == ends and '.' in row.name]
+            if row.owner == joint.name != row.name and row.bodies == ends]
     if not rows or not symbols.keys() >= set(places):
         raise DescriptionError(kinematics.description.file, f'friction.{item.name}', joint.name,
                                'the coordinates reference_point, in which each joint has rows for its force')

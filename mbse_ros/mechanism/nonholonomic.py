@@ -7,9 +7,11 @@ import casadi as ca
 
 from ..description.basics import GROUND, Scalar
 from ..description.model import NonHolonomic
+from ..errors import DescriptionError
 from .coordinates.kinematics import BodyFrame, ConstraintRow, Kinematics
 
 AXES = 'xyz'
+FLAT = 1e-6     # rad between a disc and the level below which it has no lowest point
 
 
 def nonholonomic_rows(kinematics: Kinematics) -> None:
@@ -47,6 +49,9 @@ def _rolling(kinematics: Kinematics, item: NonHolonomic, size: Scalar, frame: Bo
     if item.axis:
         axis = frame.rotation @ ca.SX(list(item.axis))
         lean = ca.sqrt(ca.sumsqr(axis[:up]))
+        if kinematics.at_start(lean)[0].item() < FLAT:
+            raise DescriptionError(kinematics.description.file, f'nonholonomic.{item.name}.axis', list(item.axis),
+                                   'an axis that is not upright at the start, where the disc lies flat')
         arm = radius / lean * ca.vertcat(axis[2] * axis[:up], axis[2] ** 2 - 1)
     kinematics.row(f'{item.name}.touch', item.name, centre[up] - floor - radius * lean, (GROUND, item.point.body))
     turning = frame.omega * ca.vertcat(-arm[1], arm[0]) if up == 1 else ca.cross(frame.rotation @ frame.omega, arm)

@@ -22,7 +22,7 @@ class System:
     ``q``, ``qd`` (n,); ``M`` (n, n); ``Q`` (n,) all applied and velocity forces; ``Phi`` (m,); SI. ``names`` (n,) of
     the coordinates, ``rows`` (m,) of the constraints; ``independent`` indexes q; ``start`` (n,) is a guess of the
     start; ``t`` the time, s; ``u`` the inputs; ``driven`` indexes the rows that prescribe a motion.
-    ``rates`` (k,) = 0 are non-holonomic constraints, affine in qd, with the names ``rate_rows``; the rows of all
+    ``rates`` (k,) = 0 are non-holonomic constraints, linear in qd, with the names ``rate_rows``; the rows of all
     velocities are those of Phi, then these. ``points`` gives the position of each named point ``body.point`` in the
     machine frame, m.
     """

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..compiled import Kernel, Scan
 from ..description.coordinate_units import unit_of
+from ..dynamics.formulations.terms_arrays import STILL
 from ..dynamics.model import Model
 from ..errors import DescriptionError, DivergenceError, SettingError
 from ..filters.parts.model_step import advance, rates
@@ -51,15 +52,19 @@ def must_follow(model: Model) -> bool:
 def holding_inputs(model: Model) -> np.ndarray:
     """Constant inputs (k,), N or N m, that hold the start at rest, the smallest of them. Raises DescriptionError where
     none do."""
+    if model.unreduced:
+        raise DescriptionError(model.description.file, 'initial.held', True,
+                               f'false, or inputs of your own{model.why_unreduced("matrix_r")}')
     of, q = problem(model, ()), model.start.q
     free, B = Kernel(_influence(of), 'vm')(q, np.zeros(of.g), [model.start.t], np.asarray(model.parameters))
     B = B.reshape(of.g, len(model.inputs))
     u = -np.linalg.lstsq(B, free, rcond=LEAST)[0]
     left = np.abs(free + B @ u)
-    if left.max(initial=0.0) > UNHELD * np.abs(free).max(initial=0.0):
-        loose = ', '.join(np.array(model.independent)[left > UNHELD * np.abs(free).max()])
+    loose = left > max(STILL, UNHELD * np.abs(free).max(initial=0.0))
+    if loose.any():
         raise DescriptionError(model.description.file, 'initial.held', True,
-                               f'inputs that hold the start; nothing holds {loose}')
+                               'inputs that hold the start; nothing holds '
+                               + ', '.join(np.array(model.independent)[loose]))
     return u
 
 
@@ -211,7 +216,7 @@ class SimulatedLinkage:
             for i, k in enumerate(self._driven):
                 if k >= 0:
                     stopped = of.damping * abs(B[k, i]) * self.period_ns * 1e-9     # share of the velocity
-                    u[i] = (u[i] - of.damping * zd[k]) * min(1.0, DAMPED / max(stopped, DAMPED))
+                    u[i] = (u[i] - of.damping * zd[k]) / max(1.0, stopped / DAMPED)
         return u
 
 

@@ -164,6 +164,35 @@ def test_friction_that_jams_is_an_error():
         model_of(text).accelerations(np.array([0.5, 0.0, 0.0]), np.array([0.0, 1.5, 3.0]), formulation='kkt')
 
 
+@pytest.mark.parametrize('joint', ['one', 'two'])
+def test_a_force_that_redundant_constraints_share_is_refused(joint):
+    """Two pins at one place: matrix R would give all of the force to the first, others a half to each."""
+    rod = ('{points: {a: [0, 0], b: [1, 0]}, mass: 2, center_of_mass: [0.5, 0], inertia: 1/6, position: [0, 0]}}\n'
+           'joints: {one: {type: revolute, parent: ground.O, child: rod.a}, two: {type: revolute, parent: ground.O, '
+           'child: rod.a}}')
+    text = PENDULUM.replace(', P: [1, 0]', '').replace('{points: [O, P], length: 1, mass: 2, uniform: true}}', rod)
+    with pytest.raises(DescriptionError, match=f"friction.pin: got '{joint}'.*two.x, two.y"):
+        model_of(text.replace('joint: O', f'joint: {joint}'))
+
+
+def test_redundant_constraints_beside_the_force_do_no_harm():
+    """A four-bar of pins in space: what is redundant is out of its plane, and the forces in it are determined."""
+    bar = ('{points: {a: [0, 0, 0], b: [LONG, 0, 0]}, mass: 2, center_of_mass: [1, 0, 0], '
+           'inertia: {xx: 0.01, yy: 0.7, zz: 0.7}, position: [X, 0, Z], rpy: [0, ANGLE deg, 0]}')
+    bars = [bar.replace('LONG', long).replace('X', x).replace('Z', z).replace('ANGLE', angle) for long, x, z, angle in (
+        ('2', '0', '0', '-60'), ('4', '1', 'sqrt(3)', '0'), ('2', '4', '0', '-60'))]
+    pins = [f'{{type: revolute, parent: {parent}, child: {child}, axis: [0, 1, 0]}}' for parent, child in (
+        ('ground.A', 'crank.a'), ('crank.b', 'coupler.a'), ('coupler.b', 'rocker.b'), ('ground.D', 'rocker.a'))]
+    start = SPATIAL.index('points:'), SPATIAL.index('named:')
+    model = model_of(SPATIAL[:start[0]] + 'points: {A: {fixed: [0, 0, 0]}, D: {fixed: [4, 0, 0]}}\n'
+                     f'bodies: {{crank: {bars[0]}, coupler: {bars[1]}, rocker: {bars[2]}}}\n'
+                     f'joints: {{O: {pins[0]}, B: {pins[1]}, C: {pins[2]}, D: {pins[3]}}}\n' + SPATIAL[start[1]:])
+    assert len(model.redundant) == 3
+    found = [model.accelerations(model.start.q, model.start.qd, formulation=formulation)
+             for formulation in ('matrix_r', 'udwadia_kalaba')]
+    np.testing.assert_allclose(*found, rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize('coordinates', ['natural', 'relative'])
 def test_coordinates_without_rows_of_the_joint_are_refused(coordinates):
     with pytest.raises(DescriptionError, match='friction.pin: .*reference_point'):

@@ -135,6 +135,11 @@ def test_wheel_and_ball_roll_down(text):
         np.testing.assert_allclose(motion.of('turn'), -motion.of('x') / 0.3, atol=1e-7)
 
 
+def test_a_disc_that_lies_flat_is_refused():
+    with pytest.raises(DescriptionError, match=r'nonholonomic.roll.axis: got .*lies flat'):
+        load_model(parse_mechanism(SPATIAL.replace('radius: 0.3}', 'radius: 0.3, axis: [0, 0, 1]}')), backend='vm')
+
+
 @pytest.mark.parametrize('name, coordinates', [
     ('chaplygin_sleigh', 'reference_point'), ('chaplygin_sleigh', 'natural'), ('rolling_disc', 'relative')])
 def test_derivatives_are_those_of_differences(name, coordinates):

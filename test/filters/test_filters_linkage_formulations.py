@@ -18,6 +18,7 @@ from mbse_ros.errors import SettingError
 from mbse_ros.filters.filters import check_options
 from mbse_ros.filters.linkage_settings import option_values
 from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.filters.parts.all_coordinates import step
 from mbse_ros.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import wrong_model, wrong_start
 
@@ -117,7 +118,20 @@ def test_the_filter_agrees_with_the_default_at_the_order_of_the_integrator(mecha
 
 
 @pytest.mark.parametrize('mechanism', ENCODERS)
-@pytest.mark.parametrize('name', [name for name in OTHER if name != 'kkt'])
+@pytest.mark.parametrize('name', OTHER)
+def test_a_step_is_that_of_simulate(mechanism, name):
+    """Two ways to write it: expressions with Newton's method, and NumPy, repeated until it does not change."""
+    of, made = functions(mechanism, name)
+    start, dt, u = of.model.start, 5e-3, np.zeros(of.system.u.numel())
+    for kind in ('forward_euler', 'trapezoid'):
+        found = step(of, made, kind, *map(ca.DM, (start.q, start.qd, u, dt, dt, of.model.parameters)))
+        motion = simulate(of.model, dt, dt, kind, formulation=name, **({'alpha': ALPHA} if name == 'penalty' else {}))
+        for part, expected in zip(found, (motion.q[-1], motion.qd[-1])):
+            np.testing.assert_allclose(part.full().ravel(), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize('mechanism', ENCODERS)
+@pytest.mark.parametrize('name', ['udwadia_kalaba_recursive', 'projection_one_inverse', 'penalty'])
 def test_all_formulations_are_one_filter(mechanism, name):
     """Exact constraints: by rounding; those that give way by 1 / alpha; the default by what the rule of the step
     does."""

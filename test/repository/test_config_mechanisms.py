@@ -221,6 +221,20 @@ def test_inputs_hold_the_start_only_where_they_can(tmp_path):
             simulate_motion(load_model(path, backend='vm'), 0.1)
 
 
+def test_what_hangs_at_rest_needs_no_inputs(tmp_path):
+    """Rounding of the start is no acceleration; with friction nothing is held."""
+    path = tmp_path / 'pendulum.yaml'
+    text = ('format: mbse/machine/2\nname: p\ngravity: 9.81\ncoordinates: reference_point\n'
+            'points: {O: {fixed: [0, 0]}, P: [0.1, -1]}\n'
+            'bodies: {rod: {points: [O, P], length: 1, mass: 2, uniform: true}}\nnamed: {theta: {angle: rod}}\n'
+            'initial: {position: {theta: -90 deg}, held: true}\n')
+    path.write_text(text)
+    assert simulate_motion(load_model(path, backend='vm'), 0.1).motion.failure is None
+    path.write_text(text + 'friction: {pin: {joint: O, coefficient: 0.1, radius: 0.1}}\n')
+    with pytest.raises(DescriptionError, match='initial.held.*friction.pin'):
+        simulate_motion(load_model(path, backend='vm'), 0.1)
+
+
 def test_a_fall_without_inputs_says_what_to_add(tmp_path):
     path = tmp_path / 'arm.yaml'
     path.write_text((FOLDER / 'excavator_arm.yaml').read_text().replace('held: true', 'held: false'))

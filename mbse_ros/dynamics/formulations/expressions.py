@@ -19,9 +19,8 @@ import casadi as ca
 
 from ...mechanism.system import System
 from ..state_equations import Maps, Pieces, definite_solver, state_symbols
+from .kkt import PENALTY, STABILISED
 
-STABILISED = 1.0, 10.0      # damping ratio and natural frequency, rad/s, of the penalty: defaults of ``kkt.penalty``
-PENALTY = 1e7
 
 
 @dataclass(frozen=True)

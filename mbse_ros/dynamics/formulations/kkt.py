@@ -15,6 +15,7 @@ from .decomposition import decompose
 from .redundancy import UNDETERMINED, independent_rows, undetermined
 from .terms_arrays import Accelerations, Terms
 
+PENALTY, STABILISED = 1e7, (1.0, 10.0)      # its default; damping ratio and natural frequency, rad/s, beside it
 WORST_CONDITION = 1e13      # of the scaled matrix; about the square of that of J, so dependent rows lie beyond
 
 
@@ -37,7 +38,8 @@ def kkt(terms: Terms, use_sparse: bool = False, redundant: bool = False) -> Acce
     return Accelerations(x[:terms.n], x[terms.n:])
 
 
-def penalty(terms: Terms, alpha: float = 1e7, zeta: float = 1.0, omega: float = 10.0) -> Accelerations:
+def penalty(terms: Terms, alpha: float = PENALTY, zeta: float = STABILISED[0], omega: float = STABILISED[1]
+            ) -> Accelerations:
     """Accelerations with ``lam = alpha (J qdd - c + 2 zeta omega Phidot + omega^2 Phi)`` instead of the constraints.
 
     ``alpha`` > 0 penalty (1e7 to 1e10), ``zeta`` damping ratio, ``omega`` natural frequency, rad/s. Redundant rows do

@@ -9,7 +9,8 @@ from dataclasses import replace
 import casadi as ca
 
 from ...dynamics.formulations.by_name import FORMULATIONS
-from ...dynamics.formulations.expressions import PENALTY, Formulated, formulated
+from ...dynamics.formulations.expressions import Formulated, formulated
+from ...dynamics.formulations.kkt import PENALTY
 from ...errors import SettingError, check_choice
 from .problem import Problem
 
