@@ -109,7 +109,8 @@ def test_a_sensor_that_is_none_is_no_branch():
 
 @pytest.mark.parametrize('t, rows, inputs, named', [
     ([0.0], 1, None, 't: '), ([0.0, 0.1, 0.3], 3, None, 't: .*even'), ([0.2, 0.1, 0.0], 3, None, 't: .*even'),
-    ([0.0, 0.1, 0.2], 2, None, 'samples: .*3 instants of encoder'), ([0.0, 0.1], 2, np.zeros((3, 1)), 'inputs: .*torque')])
+    ([0.0, 0.1, 0.2], 2, None, 'samples: .*3 instants of encoder'),
+    ([0.0, 0.1], 2, np.zeros((3, 1)), 'inputs: .*torque')])
 def test_a_log_that_does_not_fit_is_refused(t, rows, inputs, named) -> None:
     with pytest.raises(SettingError, match=named):
         branches(four_bar(), ['encoder'], np.array(t), np.zeros((rows, 1)), inputs)

@@ -22,7 +22,6 @@ from ..state_equations import Maps, Pieces, definite_solver, state_symbols
 from .kkt import PENALTY, STABILISED
 
 
-
 @dataclass(frozen=True)
 class Saddle:
     """Matrices of the equations at one instant; ``W`` (n, n), ``weight`` w, ``give`` r, ``maps`` of the dependent
