@@ -10,6 +10,7 @@ from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations, with_work
 from mbse_ros.dynamics.formulations.kkt import kkt
 from mbse_ros.dynamics.formulations.projectors import enforce
+from mbse_ros.dynamics.formulations.terms_arrays import JointWork
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DescriptionError, SettingError, SingularEquationsError
@@ -132,6 +133,13 @@ def test_steps_that_are_too_long_for_a_rest_are_said(speed, start, warned):
     if warned:
         limit = 2 * 1e-6 / (MU * 9.81 * np.cos(0.2))
         assert np.abs(motion.of('way', 1)[-5:]).max() > 1e-5 and f'a dt below {limit:.2g} s' in said[0]
+
+
+def test_each_joint_comes_to_rest_at_its_own_rate():
+    """Joints that do not act on each other: their decelerations over their speeds; one that slides too fast has none."""
+    sliding, speeds = np.array([0.0, 1e-4, 1.0]), np.array([0.1, 0.01, 0.001])
+    work = JointWork(np.eye(3), np.zeros((3, 1, 3)), sliding, speeds, np.ones(3))
+    np.testing.assert_allclose(work.stopping_rates(np.diag([2.0, 3.0, 4.0]), 0.01), [20.0, 300.0, 0.0])
 
 
 def test_one_solution_for_each_joint_with_friction_and_one_without():

@@ -29,13 +29,16 @@ from mbse_ros.streams.stages import ObserverStage
 
 ERROR, LOAD = 'hydraulic_errorEKF_FE', 100.0
 ANGLES = {'independent': ['boom_joint', 'tilt_joint'], 'initial': REMOVED}
-MACHINES = 'patu655_lift', 'patu655', 'patu655 in angles', 'zx200'
+SENSORS = {'sensors/roll': {'kind': 'inclination', 'axis': 'roll', 'stddev': '1e-3 rad'},
+           'sensors/tip': {'kind': 'accelerometer', 'point': 'extension.tip', 'stddev': '1e-6 m/s^2'}}
+VARIANTS = {'patu655 in angles': ANGLES, 'patu655 with more sensors': SENSORS}
+MACHINES = 'patu655_lift', 'patu655', *VARIANTS, 'zx200'
 
 
 @cache
 def model_of(name: str) -> tuple[Machine, HydraulicModel, ca.Function]:
     """A machine, its model, and its expressions at a state, with commands and deviations of the pistons' speeds."""
-    machine = changed('patu655', ANGLES) if name == 'patu655 in angles' else load_machine(name)
+    machine = changed('patu655', VARIANTS[name]) if name in VARIANTS else load_machine(name)
     model = hydraulic_model(machine, driven=True)
     symbols = [model.X, model.dependent, machine.payload, model.U, model.deviation, machine.parameters.symbol]
     return machine, model, ca.Function('model', symbols, [model.own, model.slopes, model.f, model.A])
@@ -144,6 +147,30 @@ def test_a_step_by_hand() -> None:
         np.testing.assert_allclose(found.mean[-1] / model.scale, X, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(found.covariance / np.outer(model.scale, model.scale), P, rtol=1e-6,
                                    atol=1e-10 * np.abs(P).max())
+
+
+def test_what_is_no_entry_of_the_state_corrects_it_through_the_dynamics() -> None:
+    """One exact sample of an accelerometer, which sees positions, speeds, pressures and the error: it is then met."""
+    machine, model, _ = model_of('patu655 with more sensors')
+    k = next(i for i, item in enumerate(model.measured) if item.index is None)
+    output = ca.Function('h', [model.X, model.dependent, machine.payload, machine.parameters.symbol],
+                         [model.measured[k].h])
+
+    def seen(X: np.ndarray) -> float:
+        dependent = machine.position(X[:len(machine.coordinates)])[machine.system.dependent]
+        return float(output(X, dependent, LOAD, machine.parameters.mean))
+    found = []
+    for off in (None, 0.2):
+        observer = HydraulicObserver(machine, ObserverSettings(estimator=ERROR, nominal_payload=LOAD), 'vm')
+        sample = np.array([5e6 if channel.kind == 'pressure' else 0.0 for channel in machine.all_channels])
+        g = len(machine.coordinates)
+        sample[[i for i, item in enumerate(model.measured) if item.index in range(g)]] = machine.range.mean(axis=1)
+        observer.start(sample, np.zeros(model.U.numel()))
+        given = np.full(len(sample), np.nan)
+        given[k] = np.nan if off is None else found[0] + off
+        mean = observer.process(given[None], np.zeros((1, model.U.numel())), np.ones(len(sample)), 1e-3).mean[-1]
+        found.append(seen(mean / model.scale))
+    assert found[1] - found[0] == pytest.approx(0.2, rel=0.02)
 
 
 @cache

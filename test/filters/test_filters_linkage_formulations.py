@@ -122,7 +122,7 @@ def test_the_filter_agrees_with_the_default_at_the_order_of_the_integrator(mecha
 def test_a_step_is_that_of_simulate(mechanism, name):
     """Two ways to write it: expressions with Newton's method, and NumPy, repeated until it does not change."""
     of, made = functions(mechanism, name)
-    start, dt, u = of.model.start, 5e-3, np.zeros(of.system.u.numel())
+    start, dt, u = of.model.start, 0.02, np.zeros(of.system.u.numel())
     for kind in ('forward_euler', 'trapezoid'):
         found = step(of, made, kind, *map(ca.DM, (start.q, start.qd, u, dt, dt, of.model.parameters)))
         motion = simulate(of.model, dt, dt, kind, formulation=name, **({'alpha': ALPHA} if name == 'penalty' else {}))
