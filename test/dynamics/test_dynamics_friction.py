@@ -136,7 +136,7 @@ def test_steps_that_are_too_long_for_a_rest_are_said(speed, start, warned):
 
 
 def test_each_joint_comes_to_rest_at_its_own_rate():
-    """Joints that do not act on each other: their decelerations over their speeds; one that slides too fast has none."""
+    """Joints that do not act on each other: their decelerations over their speeds; one that slides fast has none."""
     sliding, speeds = np.array([0.0, 1e-4, 1.0]), np.array([0.1, 0.01, 0.001])
     work = JointWork(np.eye(3), np.zeros((3, 1, 3)), sliding, speeds, np.ones(3))
     np.testing.assert_allclose(work.stopping_rates(np.diag([2.0, 3.0, 4.0]), 0.01), [20.0, 300.0, 0.0])

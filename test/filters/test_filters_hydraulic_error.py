@@ -29,7 +29,7 @@ from mbse_ros.streams.stages import ObserverStage
 
 ERROR, LOAD = 'hydraulic_errorEKF_FE', 100.0
 ANGLES = {'independent': ['boom_joint', 'tilt_joint'], 'initial': REMOVED}
-SENSORS = {'sensors/roll': {'kind': 'inclination', 'axis': 'roll', 'stddev': '1e-3 rad'},
+SENSORS = {'sensors/pitch': {'kind': 'inclination', 'axis': 'pitch', 'stddev': '1e-3 rad'},
            'sensors/tip': {'kind': 'accelerometer', 'point': 'extension.tip', 'stddev': '1e-6 m/s^2'}}
 VARIANTS = {'patu655 in angles': ANGLES, 'patu655 with more sensors': SENSORS}
 MACHINES = 'patu655_lift', 'patu655', *VARIANTS, 'zx200'
@@ -161,11 +161,15 @@ def test_what_is_no_entry_of_the_state_corrects_it_through_the_dynamics() -> Non
         return float(output(X, dependent, LOAD, machine.parameters.mean))
     found = []
     for off in (None, 0.2):
-        observer = HydraulicObserver(machine, ObserverSettings(estimator=ERROR, nominal_payload=LOAD), 'vm')
+        settings = ObserverSettings(estimator=ERROR, nominal_payload=LOAD, acceleration_psd=1e-6, pressure_psd=1e6)
+        observer = HydraulicObserver(machine, settings, 'vm')
         sample = np.array([5e6 if channel.kind == 'pressure' else 0.0 for channel in machine.all_channels])
         g = len(machine.coordinates)
         sample[[i for i, item in enumerate(model.measured) if item.index in range(g)]] = machine.range.mean(axis=1)
         observer.start(sample, np.zeros(model.U.numel()))
+        known = np.array([sample] * 100)
+        known[:, [i for i, item in enumerate(model.measured) if item.index is None]] = np.nan
+        observer.process(known, np.zeros((100, model.U.numel())), np.ones(len(sample)), 1e-3)
         given = np.full(len(sample), np.nan)
         given[k] = np.nan if off is None else found[0] + off
         mean = observer.process(given[None], np.zeros((1, model.U.numel())), np.ones(len(sample)), 1e-3).mean[-1]
