@@ -20,12 +20,14 @@ def say_lengthy(say: Callable[[str], object] | None) -> None:
 
 
 @contextmanager
-def lengthy(what: str) -> Iterator[None]:
-    """A block, or a decorated function, that is said where it takes longer than ``UNTIL``."""
-    if not _SAY:
+def lengthy(what: str, say: Callable[[str], object] | None = None, after: float | None = None) -> Iterator[None]:
+    """A block, or a decorated function, that is said where it takes longer than ``after``, s, default ``UNTIL``;
+    ``say``: to whom, default the one who listens."""
+    listeners = _SAY if say is None else [say]
+    if not listeners:
         yield
         return
-    timer = Timer(UNTIL, _SAY[0], [what])
+    timer = Timer(UNTIL if after is None else after, listeners[0], [what])
     timer.daemon = True
     timer.start()
     try:

@@ -31,7 +31,7 @@ from ..report.result import ResultSeries, entry_unit
 from ..streams.interpolation import InterpolationSettings
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
-from ..streams.start import restart_pose, restarted_state, start_stddev
+from ..streams.start import begin_state, restart_pose, restarted_state, start_stddev
 
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
@@ -177,10 +177,16 @@ class OurFilter:
             variance[:, places] < self.settings.lost_stddev ** 2).all())
 
     def _start_again(self, assessment: Assessment, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
-        """Coordinates at what the channels say that were refused and alone see them, with an unknown speed."""
+        """Coordinates at what the channels say that were refused and alone see them, with an unknown speed; of a state
+        that cannot be nothing stays, as in ``LinkageStage``."""
         of, settings = self.observer, self.settings
-        last = self.started[:2] if assessment.broken else (run.q[-1], run.qd[-1])     # of a state that cannot be, none
-        q, qd = restart_pose(self.monitor, assessment, values, of.stddev, last, t, settings.lost_after)
+        if assessment.broken:
+            self.monitor.reset()
+            of.resume(begin_state(of.filter, self.monitor, values, of.stddev, self.started[:2], t, settings,
+                                  assessment), t)
+            return
+        q, qd = restart_pose(self.monitor, assessment, values, of.stddev, (run.q[-1], run.qd[-1]), t,
+                             settings.lost_after)
         again = [of.model.independent[k] for k in assessment.again]
         start = start_stddev(self.names, settings, again)
         of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, of.tangents, True), t)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
@@ -124,9 +124,11 @@ class History:
 
     def begin(self, index: int, state: np.ndarray, running: TunedFilter) -> None:
         """Settle all up to an instant, after which a filter has this state."""
+        held = self.base.held
         while self.base.index < index:
             self._entries.popleft()
-        self._entries[0] = replace(self.base, state=state, running=running)
+            held = _changed(held, self.base.u)      # also of instants that no filter has run
+        self._entries[0] = replace(self.base, state=state, running=running, held=held)
 
     def newest(self, index: int) -> np.ndarray:
         """The last measurements (s,) up to an instant; NaN where there are none."""
@@ -152,12 +154,17 @@ class History:
         rows = np.empty((len(entries), sum(self._shape) + 1))
         s = self._shape[0]
         for row, entry in zip(rows, entries):
-            if entry.u:
-                held = held.copy()
-                held[list(entry.u)] = list(entry.u.values())
-            entry.held = held
+            entry.held = held = _changed(held, entry.u)
             row[:s], row[s:-1], row[-1] = entry.o, held, entry.index * dt
         return rows
+
+
+def _changed(held: np.ndarray, u: Mapping[int, float]) -> np.ndarray:
+    """Inputs (k,) of which some change, by their place."""
+    if u:
+        held = held.copy()
+        held[list(u)] = list(u.values())
+    return held
 
 
 class HeldInputs:

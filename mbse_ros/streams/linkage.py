@@ -33,7 +33,7 @@ from .active_filter import ActiveFilter
 from .history import NONE, HeldInputs, History, HistoryEntry, StampStatus, TimeGrid, propagate, sampled
 from .records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .stage import Stage
-from .start import first_pose, initial_state, moved_to, restart_pose, restarted_state, start_stddev
+from .start import begin_state, moved_to, restart_pose, restarted_state, start_stddev
 
 __all__ = ['LinkageEstimate', 'LinkageSettings', 'LinkageStage', 'Measured']
 
@@ -241,15 +241,9 @@ class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
         """Start the state before an instant, where the last samples of positions say, the rest as it was before the
         grid began; what made that impossible to keep is said."""
         (q, qd, broken), running = self._first, self._history[index].running
-        if self.settings.start_at == 'sensors':
-            q = first_pose(self._monitor.observed, self._history.newest(index), running.tuned.stddev, q)
-        state = initial_state(running.observer.filter, q, qd, self.settings, self._monitor.observed.shown(q))
+        state = begin_state(running.observer.filter, self._monitor, self._history.newest(index), running.tuned.stddev,
+                            (q, qd), (index - 1) * self._observer.dt, self.settings, broken)
         self._history.begin(index - 1, state, running)
-        t = (index - 1) * self._observer.dt
-        settling = max(self.settings.settle_time, self.settings.lost_after if broken else 0.0)
-        why = (f'started again: {broken.reason}', broken.faults) if broken else ()
-        self._monitor.begin(t, settling, *why)
-        self._monitor.bounds.know(t, q, qd)
 
     def _place(self, index: int, values: Mapping[str, float]) -> int:
         """Put samples into their instant; the first one that they change, or one that is not there yet."""

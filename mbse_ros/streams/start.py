@@ -158,11 +158,18 @@ def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Col
                      for name in names])
 
 
-def initial_state(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings, shown: np.ndarray
-                  ) -> np.ndarray:
-    """Flat state at coordinates and velocities (n,) with the uncertainty of a start; ``shown`` (g,): whose speed
-    sensors show."""
-    unknown = [name for name, is_so in zip(filter_.problem.model.independent, shown.tolist()) if is_so]
+def begin_state(filter_: Filter, monitor: MechanismMonitor, values: np.ndarray, stddev: np.ndarray, last: Poses,
+                t: float, settings: LinkageSettings, broken: Assessment | None = None) -> np.ndarray:
+    """Flat state at a time, s, where the first samples (s,) of positions say, the rest as ``last``; the monitor begins
+    with it, and says why nothing of the ``broken`` one before could be kept."""
+    q, qd = last
+    if settings.start_at == 'sensors':
+        q = first_pose(monitor.observed, values, stddev, q)
+    settling = max(settings.settle_time, settings.lost_after if broken else 0.0)
+    monitor.begin(t, settling, *((f'started again: {broken.reason}', broken.faults) if broken else ()))
+    monitor.bounds.know(t, q, qd)
+    shown = monitor.observed.shown(q).tolist()
+    unknown = [name for name, is_so in zip(filter_.problem.model.independent, shown) if is_so]
     return filter_.start(q, qd, start_stddev(filter_.names, settings, unknown))
 
 

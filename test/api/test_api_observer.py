@@ -9,8 +9,10 @@ import pytest
 
 import mbse_ros as mbse
 from mbse_ros.api.observer import Equations
+from mbse_ros.api.our_filter import OurFilter
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
 from mbse_ros.filters.filters import OF_MECHANISMS, default_noises, default_stddev
+from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import wrong_start
 
@@ -216,6 +218,19 @@ def test_an_encoder_in_another_unit_is_named_before_the_numbers_end(mechanism, e
     found = mbse.Observer(mechanism, estimator, backend='vm').run(replace(samples, values=values))
     assert len(found.status) == len(samples.t) and np.isfinite(found.mean).all()
     assert f'{channel} ' in found.warnings[0] and set(found.status) & {'coasting', 'lost'}
+
+
+def test_a_state_that_cannot_be_leaves_nothing_to_the_next_one(monkeypatch):
+    """It would lead that astray at once, too, and each instant would be a start."""
+    samples = mbse.simulate('four_bar', 2.4).samples
+    values, starts = samples.values.copy(), []
+    values[:, samples.names.index('encoder')] *= 180 / np.pi
+    restart = OurFilter._start_again
+    monkeypatch.setattr(OurFilter, '_start_again', lambda of, said, row, t, run: (
+        starts.append((t, said.broken)), restart(of, said, row, t, run)))
+    mbse.Observer('four_bar', backend='vm').run(replace(samples, values=values))
+    assert any(broken for _, broken in starts)
+    assert np.diff([t for t, _ in starts]).min() > LinkageSettings().lost_after / 4
 
 
 def test_numbers_that_end_at_once_are_an_error_with_the_doubts_before():

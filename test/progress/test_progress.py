@@ -27,6 +27,13 @@ def test_work_that_takes_longer_is_said_once(said, monkeypatch):
     assert texts == ['weighing']
 
 
+def test_a_listener_of_its_own_is_told_after_its_own_time(monkeypatch):
+    monkeypatch.setattr(progress, '_SAY', [])
+    event = Event()
+    with progress.lengthy('weighing', lambda what: what == 'weighing' and event.set(), 0.0):
+        assert event.wait(60.0)
+
+
 def test_short_work_and_work_that_fails_leave_nothing_behind(said, monkeypatch):
     timers = []
     monkeypatch.setattr(progress, 'Timer', lambda *given: timers.append(Timer(3600.0, *given[1:])) or timers[-1])

@@ -69,6 +69,22 @@ def test_encoders_that_come_instants_after_the_accelerometers_find_the_motion(la
     assert error[200:-late].max() < 0.05 and ok[-20:-late].all() and not (ok & (error > 0.1)).any()
 
 
+def test_a_start_after_instants_without_samples_has_the_inputs_of_them():
+    """As if they had been there before; the instants between have not been estimated."""
+    one, truth, rows, topics = moving('five_bar')
+    tips, encoders = (dict(zip(np.array(one.channels)[places], rows[0, places])) for places in (
+        topics[0] + topics[1], topics[2] + topics[3]))
+
+    def last(*arrivals):
+        one.reset()
+        return [one.add(START + k * STEP, values) for k, values in arrivals][-1][0]
+    after = [(k, encoders) for k in range(4, 24)]
+    torques = dict(zip(one.inputs, (0.3, -0.2)))
+    found = last((0, tips), (1, torques), *after).q
+    np.testing.assert_allclose(found, last((0, torques), *after).q, rtol=0, atol=1e-12)
+    assert np.abs(found - last((0, tips), *after).q).max() > 1e-6
+
+
 @pytest.mark.parametrize('seconds', [0.2, 0.6])
 def test_encoders_that_begin_to_send_later_start_the_state_again(seconds):
     """Of a state by accelerometers alone, far from the truth, nothing stays."""

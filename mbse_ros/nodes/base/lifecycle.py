@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from threading import Timer
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from rcl_interfaces.msg import SetParametersResult
@@ -25,6 +23,7 @@ from ...description.model import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine
+from ...progress import lengthy
 from .diagnostics import OK, SHARED, WARN, Latency, ProcessStatus, Warnings
 from .middleware import OUTPUT, drained
 from .parameters import declare_entry, on_change
@@ -32,20 +31,8 @@ from .run import BAD_START, STOP, Runnable
 
 M = TypeVar('M', Machine, Model)     # what a node is for
 HURRY = 1.0     # s
-SLOW = 4.0      # s: with a warm cache all is there before
+SLOW = 4.0      # s, after which a start says why it takes so long: with a warm cache all is there before
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-
-
-@contextmanager
-def slow(say: Callable[[str], object], text: str) -> Iterator[None]:
-    """Say a line where what follows takes long."""
-    timer = Timer(SLOW, say, (text,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
@@ -177,8 +164,8 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
         def configure() -> None:
-            with slow(self.get_logger().info, f'{self.executable}: a first start compiles functions, which may take '
-                                              'minutes; they are kept for the next time'):
+            with lengthy(f'{self.executable}: a first start compiles functions, which may take minutes; they are kept '
+                         'for the next time', self.get_logger().info, SLOW):
                 self._machine = self.settings.load()
                 self.fingerprint = fingerprint(self.machine.description)
                 self.build(self.machine)
