@@ -115,8 +115,9 @@ def test_the_linkage_s_graph_hands_the_map_over(tmp_path):
     assert [p.parameters['sources'] for p in graph.processes if 'sources' in p.parameters] == [path, path]
     with pytest.raises(SettingError, match='none with simulate:=true: the simulation publishes encoder, crank_gyro'):
         linkage_graph(parse_arguments(arguments, LinkageArguments))
+    arguments['record'] = str(tmp_path / 'bag')
     with pytest.raises(DescriptionError, match='position/theta.type: .* the type of plc/angles, to be recorded'):
-        linkage_graph(parse_arguments({**arguments, 'simulate': 'false', 'record': 'out'}, LinkageArguments))
+        linkage_graph(parse_arguments({**arguments, 'simulate': 'false'}, LinkageArguments))
     with pytest.raises(DescriptionError, match='a channel of five_bar'):
         linkage_graph(parse_arguments({'mechanism': 'five_bar', 'simulate': 'false', 'sources': path},
                                       LinkageArguments))
@@ -124,8 +125,8 @@ def test_the_linkage_s_graph_hands_the_map_over(tmp_path):
     assert {p.parameters['sources'] for p in plain.processes if 'sources' in p.parameters} == {'none'}
     typed = LINKAGE.replace('{topic: plc', '{type: sensor_msgs/msg/JointState, topic: plc').replace(
         '{topic: /imu', '{type: sensor_msgs/msg/Imu, topic: /imu')
-    recorded = linkage_graph(parse_arguments({**arguments, 'simulate': 'false', 'record': 'out', 'sources': written(
-        tmp_path, typed)}, LinkageArguments))
+    recorded = linkage_graph(parse_arguments({**arguments, 'simulate': 'false', 'sources': written(tmp_path, typed)},
+                                             LinkageArguments))
     words = next(p.parameters['topics'] for p in recorded.processes if p.name == 'recorder_node').split()
     assert {'plc/angles:sensor_msgs/msg/JointState', '/imu:sensor_msgs/msg/Imu',
             'sensors/position:sensor_msgs/msg/JointState'} <= {*words}
