@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the estimate of motion and mass together go round in circles? The objection of Pyrhönen et al., mass estimation.
 
-    tools/environment.sh python benchmarks/circular_argument.py --seeds 8 4 --page docs/papers/mass_estimation_pyrhonen.md
+    python benchmarks/circular_argument.py --seeds 8 4 --page docs/papers/mass_estimation_pyrhonen.md
 
 The objection: a mass from accelerations that were predicted with that mass confirms itself. Simulated logs of 11 s
 (lift, lower, hold, lift), truth known. Two runs of the same samples differ only by what is done to the mass in the

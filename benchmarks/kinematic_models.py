@@ -56,7 +56,8 @@ def main() -> None:
     parser.add_argument('--seeds', type=int, nargs=2, default=(10, 5), help='of ' + ' and '.join(SENSORS))
     parser.add_argument('--page', type=Path, help='page with the two marks')
     args = parser.parse_args()
-    lines = [f'`benchmarks/kinematic_models.py --seeds {args.seeds[0]} {args.seeds[1]}`, {date.today():%d %B %Y}. Errors '
+    seeds = ' '.join(map(str, args.seeds))
+    lines = [f'`benchmarks/kinematic_models.py --seeds {seeds}`, {date.today():%d %B %Y}. Errors '
              'after 1 s: position, velocity, acceleration; NEES (expected 1).', '',
              '| | four-bar, encoder and crank tip | five-bar, encoders and tips |', '|---|---|---|']
     for options in WAYS:

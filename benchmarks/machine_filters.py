@@ -68,8 +68,8 @@ def main() -> None:
     parser.add_argument('--seeds', type=int, default=2)
     parser.add_argument('--page', type=Path, help='page with the two marks')
     args = parser.parse_args()
-    lines = [f'`benchmarks/machine_filters.py --seeds {args.seeds}`, {date.today():%d %B %Y}, {machine_name()}. Root mean '
-             f'squares after {SETTLED:g} s; NEES and NIS per entry, 1 is right, below 1 cautious.']
+    lines = [f'`benchmarks/machine_filters.py --seeds {args.seeds}`, {date.today():%d %B %Y}, {machine_name()}. Root '
+             f'mean squares after {SETTLED:g} s; NEES and NIS per entry, 1 is right, below 1 cautious.']
     for log in args.logs:
         lines += table(log, args.seeds)
     text = '\n'.join(lines)
