@@ -33,10 +33,10 @@ from pathlib import Path
 
 import numpy as np
 from machine_accuracy import piston_rates
-from pages import write_between
 
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
+from mbse_ros.report.files import write_between
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

@@ -15,11 +15,11 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from pages import write_between
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.filters.filters import noises_of
 from mbse_ros.filters.observer import LinkageObserver
+from mbse_ros.report.files import write_between
 from mbse_ros.report.text import number
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 

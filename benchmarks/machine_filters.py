@@ -16,9 +16,9 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from pages import write_between
 
 import mbse_ros as mbse
+from mbse_ros.report.files import write_between
 from mbse_ros.report.text import number
 from mbse_ros.studies.many import machine_name
 

@@ -38,11 +38,10 @@ from crane_runs import (  # noqa: E402
     smooth,
     tuning_of,
 )
-from pages import write_between  # noqa: E402
 
 from mbse_ros.filters.observer_settings import ObserverSettings  # noqa: E402
 from mbse_ros.payload.mass import PayloadSettings  # noqa: E402
-from mbse_ros.report.files import check_file, write_json  # noqa: E402
+from mbse_ros.report.files import check_file, write_between, write_json  # noqa: E402
 from mbse_ros.report.text import number  # noqa: E402
 from mbse_ros.streams.stages import ObserverStage, PayloadStage  # noqa: E402
 from mbse_ros.studies.many import add_workers, machine_name, many  # noqa: E402

@@ -19,7 +19,7 @@ IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 
               'papers')
 BEHIND = 0.99       # of the instants, sent in time; below it the publisher was too slow
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures '
-                        'time runs alone: only estimators and faults have --jobs and --cluster.')
+                        'time runs alone: only estimators, faults and reality have --jobs and --cluster.')
 
 
 @benchmark.command()
@@ -69,6 +69,29 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
     from ..studies.faults import run_faults
     run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration,
                clean, jobs, json_, output, cluster)
+
+
+@benchmark.command()
+def reality(machine: Annotated[str, typer.Option(help='Machines, separated by commas.')] =
+            'patu655_lift,patu655,zx200,zx200_can',
+            valve: Annotated[str, typer.Option(help='orifice, compensated, unknown, separated by commas.')] =
+            'orifice,unknown',
+            effect: Annotated[str | None, typer.Option(help='Effects, separated by commas. [all]')] = None,
+            seeds: Annotated[int, typer.Option(min=1, help="Seeds of the motion and of the sensors' noise.")] = 1,
+            duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
+            jobs: Jobs = 1,
+            cluster: Cluster = None,
+            json_: Json = None,
+            output: Plots = None,
+            page: Annotated[Path | None, typer.Option(help='Page with the two marks, for the table.')] = None) -> None:
+    """Machines that differ from their files as real ones do.
+
+    Simulated machines with other numbers than their files, sensors that are wrong, loads that change: whether the
+    interval at the end and the bands of the motion hold, how long the mass is silently wrong. See docs/reality.md.
+    """
+    from ..studies.reality import run_reality_study
+    run_reality_study(names_of(machine), names_of(valve), names_of(effect), seeds, duration, jobs, json_, output, page,
+                      cluster)
 
 
 @benchmark.command()

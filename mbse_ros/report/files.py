@@ -101,3 +101,23 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     with open(regular(path), newline='', encoding='utf-8') as file:
         rows = list(csv.reader(file))
     return rows[0], np.array(rows[1:], dtype=float).reshape(-1, len(rows[0]))
+
+
+def write_between(page: Path, name: str, text: str) -> None:
+    """Replace what stands between the two marks of this name, ``<!-- NAME: begin -->`` and ``end``, in a page.
+
+    Raises SettingError where the page does not have both.
+    """
+    before, after = parts_of(page, name)
+    write_whole(page, f'{before}\n{text}\n{after}')
+
+
+def parts_of(page: Path, name: str) -> tuple[str, str]:
+    """A page up to its mark ``begin`` of this name, and from its mark ``end`` on; raises SettingError."""
+    begin, end = (f'<!-- {name}: {word} -->' for word in ('begin', 'end'))
+    text = page.read_text(encoding='utf-8') if page.is_file() else ''
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SettingError('page', str(page), f'a page with the marks {begin} and {end}')
+    return before + begin, end + after

@@ -147,26 +147,33 @@ def faulty_samples(fault: SensorFault, sensor: str, machine: Machine, frames: Se
     ``begin``: s after the first frame, from when it acts, unless it is ``whole``.
     """
     pair = pair_of(machine, sensor)
-    others = dict(zip(pair, reversed(pair)))
-    faulty = dict.fromkeys(machine.channels if fault.bus else pair if fault.cylinder else (sensor,))
+    names = machine.channels if fault.bus else pair if fault.cylinder else (sensor,)
+    return samples_with(dict.fromkeys(names, fault), machine, frames, begin, seed)
+
+
+def samples_with(faulty: Mapping[str, SensorFault], machine: Machine, frames: Sequence[SensorFrame], begin: float,
+                 seed: int = 0) -> list[tuple[int, str, float]]:
+    """The same of several sensors at once, each with a fault by its channel."""
+    others = {name: next((other for other in pair_of(machine, name) if other != name), '') for name in faulty}
     lines = {name: _line(machine, name) for name in faulty}
     places = {name: place_of(machine, name) for name in faulty}
     first, last = frames[0].stamp_ns, frames[-1].stamp_ns
-    begin_ns = first if fault.whole else first + round(begin * 1e9)
+    begins = {name: first if fault.whole else first + round(begin * 1e9) for name, fault in faulty.items()}
     rng, found = np.random.default_rng([seed, 7]), []
     held: dict[str, float] = {}
     for k, frame in enumerate(frames):
         stamp, samples = frame.stamp_ns, frame.samples
         found += [(stamp, name, value) for name, value in frame.commands.items()]
         for name, value in samples.items():
-            if name not in faulty or stamp < begin_ns:
+            if name not in faulty or stamp < begins[name]:
                 found.append((stamp, name, value))
                 continue
+            fault, begin_ns = faulty[name], begins[name]
             if k % fault.every:
                 continue
             dice = float(rng.random()), float(rng.random())
             now = Now((stamp - begin_ns) * 1e-9, (stamp - begin_ns) / max(1, last - begin_ns),
-                      held.setdefault(name, value), samples.get(others.get(name, ''), nan), lines[name](samples, dice),
+                      held.setdefault(name, value), samples.get(others[name], nan), lines[name](samples, dice),
                       dice)
             changed = fault.change(value, now, places[name])
             if changed is not None:
@@ -174,7 +181,7 @@ def faulty_samples(fault: SensorFault, sensor: str, machine: Machine, frames: Se
                 found.append((stamp + late, name, changed))
             if fault.echo_ns:
                 found.append((stamp + fault.echo_ns, name, now.held))
-    moved = fault.delay_ns or fault.jitter_ns or fault.echo_ns
+    moved = any(fault.delay_ns or fault.jitter_ns or fault.echo_ns for fault in faulty.values())
     return sorted(found, key=lambda sample: sample[0]) if moved else found
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -18,13 +18,13 @@ from ..machine import Machine, load_machine
 from ..monitor.faults import Fault
 from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from ..simulation.cycle import random_cycle
+from ..simulation.effects import SHARE
 from ..simulation.plant import Plant
 from ..simulation.sensor_faults import FAULTS, faulty_samples, pair_of
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
 
-SHARE = 0.2         # of the largest payload that hangs on the machine
 TWICE = 2.0         # half-widths, outside of which a mass is wrong
 MOVING = 0.006      # m/s or rad/s of a coordinate, from which the machine moves
 APART = 1.0         # s between two alarms that count as two
@@ -245,10 +245,15 @@ def _plant(name: str) -> Plant:
 @lru_cache(maxsize=2)
 def frames_of(name: str, seed: int, duration: float) -> list[SensorFrame]:
     """Samples and truth of random motions of all cylinders; the same for all valves and faults."""
-    machine = machine_of(name, 'orifice')
+    return simulated(machine_of(name, 'orifice'), _plant(name), seed, duration)
+
+
+def simulated(machine: Machine, plant: Plant, seed: int, duration: float,
+              load: Sequence[tuple[float, float]] = ((0.0, SHARE),)) -> list[SensorFrame]:
+    """Such a run with any plant of a machine; ``load``: times, s, and shares of the largest payload, linear between."""
     drives = [c for k, c in enumerate(machine.coordinates) if k not in machine.actuated]
     cycle = random_cycle(np.random.default_rng([seed, 1]), duration, machine.valves[1:], drives)
-    crane = SimulatedCrane(machine, SHARE * machine.payload_data.limits[1], seed, cycle, plant=_plant(name))
+    crane = SimulatedCrane(machine, machine.payload_data.limits[1], seed, replace(cycle, load=tuple(load)), plant=plant)
     return list(crane.advance(round(duration * 1e9)))
 
 

@@ -32,7 +32,7 @@ TESTED = {      # by page: the test that runs its Python, loads its YAML, compar
     'mechanisms.md': 'test_docs_mechanisms.py', 'python_api.md': 'test_examples.py',
     'your_own_filter.md': 'test_examples.py', 'sources.md': 'test_docs_sources.py'}
 SHELL = '', 'sh', 'text', 'csv'         # commands are test_docs_commands.py's; `{...}` belongs to `make docs`
-HERE = {('command_line.md', 'json'): 15, ('integration.md', 'yaml'): 5, ('integration.md', 'python'): 2,
+HERE = {('command_line.md', 'json'): 16, ('integration.md', 'yaml'): 5, ('integration.md', 'python'): 2,
         ('integration.md', 'xml'): 1, ('integration.md', 'cmake'): 1, ('fleet.md', 'python'): 1,
         ('kernels.md', 'python'): 1, ('report.md', 'python'): 1, ('scale.md', 'yaml'): 1, ('export_c.md', 'c'): 1}
 
