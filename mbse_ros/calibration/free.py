@@ -14,6 +14,7 @@ from ..description.edit import Number, in_file, with_numbers
 from ..description.language.entry import Entry
 from ..description.language.quantity import not_negative, read_number
 from ..description.load import parse_mechanism
+from ..description.machine_parts import Cylinder
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError, SettingError
 from ..machine import Machine
@@ -27,13 +28,16 @@ _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'ce
 _UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke|closed_length|volume)$', 'm'),
           (r'\.(coulomb|static)$', 'N'), (r'\.viscous$', 'N*s/m'), (r'\.transition_velocity$', 'm/s'),
           (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.offset$|bulk_modulus$', 'Pa'),
-          (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'))
+          (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'), (r'\.parallel\.constant$', 'N'),
+          (r'\.parallel\.linear$', 'N/m'), (r'\.parallel\.cubic$', 'N/m^3'), (r'\.parallel\.damping$', 'N*s/m'),
+          (r'\.parallel\.about$', 'm'))
 """By key: the unit of a deviation that is given with one."""
 _GIVEN = {'gravity': 'a number of the machine: gravity is that of the place, and all weights go with it: write it into '
                      'the file',
           'payload.mass': 'a number of the machine: loads are given, or found, as payloads: BAG=KG, '
                           'BAG=KG+-DEVIATION or BAG=unknown'}
 """Keys that are not numbers of the machine, and where the numbers belong."""
+BESIDE = 0.05, 20e6, 0.1    # share of the force at this pressure, Pa, and m/s: a usual force beside a piston
 
 
 def freed(text: str, file: str, free: Sequence[str]) -> str:
@@ -77,24 +81,38 @@ def bounds_of(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _matching(description: MechanismDescription, pattern: str, word: str) -> dict[str, Scalar]:
-    """Numbers whose keys the pattern fits: all that have one, and a friction's common factor where it is left out."""
+    """Numbers whose keys the pattern fits: all that have one, a friction's common factor where it is left out, and
+    other forms of it."""
     for key, expected in _GIVEN.items():
         if pattern.startswith(key):
             raise SettingError(OPTION, word, expected)
     known = {key.removeprefix('parameters.') if key.startswith('parameters.') else key: item
              for key, item in scalars(description).items() if not key.startswith(tuple(_GIVEN))}
-    for name in description.cylinders:
+    forms: dict[str, Scalar] = {}
+    for name, cylinder in description.cylinders.items():
         known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
+        forms |= _forms(name, cylinder)
+    known = {key: item for key, item in forms.items()       # only a pattern that names a new form asks for it
+             if key.rpartition('.')[2] in pattern or '.parallel.' in pattern} | known
     fits = re.compile('.*'.join(map(re.escape, pattern.removeprefix('parameters.').split('*'))))
     found = {key: item for key, item in known.items() if fits.fullmatch(key)}
     if '*' in pattern:      # a part of a number that is 0, as the y of a planar machine's points, stays so
         found = {key: item for key, item in found.items() if item.value or item.stddev or _usual(key, item)
                  and not key.endswith(']')}
     if not found:
-        close = difflib.get_close_matches(pattern, list(known), 3, 0.5)
+        close = difflib.get_close_matches(pattern, list(forms | known), 3, 0.5)
         raise SettingError(OPTION, word, 'the key of a number of the file, such as '
                            + ', '.join(close or sorted(uncertain(description))[:6]))
     return found
+
+
+def _forms(name: str, cylinder: Cylinder) -> dict[str, Scalar]:
+    """Numbers by which a file may give the friction of a cylinder another form, with usual deviations."""
+    share, pressure, speed = BESIDE
+    force, stroke = share * pressure * cylinder.piston_area / cylinder.count, 0.5 * cylinder.stroke.value
+    usual = {'constant': force, 'linear': force / stroke, 'cubic': force / stroke ** 3, 'damping': force / speed}
+    return {**{f'cylinders.{name}.friction.{key}': Scalar(1.0) for key in ('out_scale', 'in_scale')},
+            **{f'cylinders.{name}.parallel.{key}': Scalar(0.0, stddev=stddev) for key, stddev in usual.items()}}
 
 
 def _deviation(key: str, value: float, text: str, word: str) -> float:

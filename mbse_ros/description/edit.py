@@ -22,6 +22,7 @@ from .model import MechanismDescription
 _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
+PARALLEL = '.parallel'  # section of a cylinder that a file may leave out
 LINKS = 'bodies.'       # how keys of a URDF's links begin
 PATHS = (('urdf',), ('urdf', 'file'), ('sources', 'definitions', '*'))      # from the folder of the file
 
@@ -55,6 +56,7 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
     changes: list[tuple[int, int, str]] = []
     vectors: dict[str, dict[int, Number]] = {}
     added: dict[str, list[str]] = {}
+    beside: dict[str, list[str]] = {}
     for key, number in numbers.items():
         indexed, section = _INDEX.fullmatch(key), key.rpartition('.')[0]
         node = _find(root, key.split('.'))
@@ -64,9 +66,13 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
             changes.append(_scalar(node, number))
         elif section == 'base' or isinstance(_find(root, section.split('.')), yaml.MappingNode):
             added.setdefault(section, []).append(_new(key, number))
+        elif section.endswith(PARALLEL):
+            beside.setdefault(section, []).append(_new(key, number))
         else:
             raise DescriptionError(file, key, None, 'a number in this file, to be written again')
     changes += [change for key, parts in vectors.items() for change in _vector(root, key, parts, file)]
+    for section, lines in beside.items():
+        added.setdefault(section.removesuffix(PARALLEL), []).append(f'{PARALLEL[1:]}: {{' + ', '.join(lines) + '}')
     base = added.pop('base', None) if _find(root, ['base']) is None else None
     changes += [_put_in(_find(root, section.split('.')), lines) for section, lines in added.items()]
     for start, end, new in sorted(changes, reverse=True):
@@ -167,11 +173,12 @@ def _new(key: str, number: Number) -> str:
 
 
 def _put_in(parent: Any, lines: list[str]) -> tuple[int, int, str]:
-    """First in a mapping."""
-    start = parent.start_mark.index
+    """First in a mapping, behind its anchor."""
+    mark = parent.value[0][0].start_mark if parent.value else parent.end_mark
+    start = mark.index if parent.value else mark.index - 1
     if parent.flow_style:
-        return start + 1, start + 1, ', '.join(lines) + (', ' if parent.value else '')
-    return start, start, ''.join(line + '\n' + ' ' * parent.start_mark.column for line in lines)
+        return start, start, ', '.join(lines) + (', ' if parent.value else '')
+    return start, start, ''.join(line + '\n' + ' ' * mark.column for line in lines)
 
 
 def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file: str) -> list[tuple[int, int, str]]:

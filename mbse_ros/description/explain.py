@@ -38,7 +38,8 @@ _SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the co
             'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver',
             'pressure': 'pressure of', 'inclination': 'inclination of the base:'}
 _FRICTION = {'coulomb': 'N', 'static': 'N', 'transition_velocity': 'm/s', 'viscous': 'N*s/m',
-             'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': ''}
+             'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': '', 'out_scale': '', 'in_scale': ''}
+_PARALLEL = {'constant': 'N', 'linear': 'N/m', 'cubic': 'N/m^3', 'damping': 'N*s/m', 'about': 'm'}
 _VALVE = {'nominal_flow': 'm^3/s', 'nominal_pressure': 'Pa', 'nominal_command': 'V', 'command_limit': 'V',
           'time_constant': 's', 'laminar_pressure': 'Pa', 'dead_band': 'V', 'make_up': 'Pa'}
 
@@ -257,7 +258,10 @@ def _cylinder(cylinder: Cylinder) -> Iterable[TableRow]:
         if getattr(cylinder, name) is not None:
             yield row(name.replace('_', ' '), getattr(cylinder, name), 'kg')
     for name, unit in _FRICTION.items():
-        yield row(f'friction {name}', getattr(cylinder.friction, name), unit)
+        if getattr(cylinder.friction, name) is not None:
+            yield row(f'friction {name}', getattr(cylinder.friction, name), unit)
+    for name, unit in _PARALLEL.items() if cylinder.parallel else ():
+        yield row(f'parallel {name}', getattr(cylinder.parallel, name), unit)
     for item in fields(cylinder.end_stop) if cylinder.end_stop else ():
         unit = {'stiffness': 'N/m', 'damping': 'N*s/m', 'length': 'm'}[item.name]
         yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)

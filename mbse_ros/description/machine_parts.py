@@ -13,7 +13,8 @@ EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
 
 @dataclass(frozen=True)
 class Friction:
-    """Cylinder friction: Brown-McPhee (N, m/s, N s/m) and pressure terms (m^2); ``scale`` multiplies all of it."""
+    """Cylinder friction: Brown-McPhee (N, m/s, N s/m) and pressure terms (m^2); ``scale`` multiplies all of it,
+    ``out_scale`` and ``in_scale`` that of a piston that moves out and in (None: 1)."""
 
     coulomb: Scalar
     static: Scalar
@@ -22,6 +23,20 @@ class Friction:
     pressure_difference: Scalar
     pressure_rod: Scalar
     scale: Scalar
+    out_scale: Scalar | None = None
+    in_scale: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """What works beside a piston, a spring and damper for instance, of any sign: against its way out at the stroke s
+    ``constant + linear (s - about) + cubic (s - about)^3 + damping ds/dt``; N, N/m, N/m^3, N s/m, m."""
+
+    constant: Scalar
+    linear: Scalar
+    cubic: Scalar
+    damping: Scalar
+    about: Scalar
 
 
 @dataclass(frozen=True)
@@ -38,8 +53,8 @@ class Cylinder:
     """``count`` equal hydraulic cylinders side by side between two points: m, kg; the piston position is 0 at
     ``closed_length`` (pin to pin).
 
-    Friction, end stops and masses are those of one cylinder. ``barrel_mass`` and ``rod_mass`` are uniform rods of
-    ``closed_length``, from the base's pin and back from the rod's eye.
+    Friction, end stops, ``parallel`` forces and masses are those of one cylinder. ``barrel_mass`` and ``rod_mass`` are
+    uniform rods of ``closed_length``, from the base's pin and back from the rod's eye.
     """
 
     name: str
@@ -54,6 +69,7 @@ class Cylinder:
     count: int = 1
     barrel_mass: Scalar | None = None
     rod_mass: Scalar | None = None
+    parallel: Parallel | None = None
 
     @property
     def piston_area(self) -> float:

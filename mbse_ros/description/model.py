@@ -321,6 +321,7 @@ def fingerprint(description: MechanismDescription) -> str:
     replaced the file's valves. A key that came later does not count where a file leaves it out.
     """
     text = content(description)
-    for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False'):
+    for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False',
+                  'in_scale=None', 'out_scale=None', 'parallel=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

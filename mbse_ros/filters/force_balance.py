@@ -130,7 +130,8 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     g, concerns = by_cylinder(machine, g)
     g, concerns = g[list(machine.weighing)], concerns[list(machine.weighing)]
     levers = ca.jacobian(g, unknown)
-    g = ca.substitute(g, unknown, circuit.friction_forces(speeds, p, deviation if smooth else None))
+    g = ca.substitute(g, unknown, circuit.resisting_forces(system.q[machine.pistons], speeds, p,
+                                                           deviation if smooth else None))
     signs = circuit.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
     states = machine.parameters.states
     inclined = [states[f'base.{axis}'] for axis in machine.inclinations]

@@ -59,8 +59,8 @@ def own_accelerations(machine: Machine, names: tuple[str, ...], X: ca.SX, deviat
     free = [k for k in range(g) if k not in machine.actuated]
     zd, S = part['velocity'], machine.piston_rates
     pressure, speeds = part['pressure'] * MPA, S @ zd
-    w = S.T @ (machine.circuit.hydraulic_forces(pressure) - machine.circuit.friction_forces(speeds, pressure,
-                                                                                            deviation))
+    w = S.T @ (machine.circuit.hydraulic_forces(pressure) - machine.circuit.resisting_forces(
+        system.q[machine.pistons], speeds, pressure, deviation))
     rates = state_function(system, system.values.symbol, True)
     states = {f'base.{axis}': part['inclination'][k] for k, axis in enumerate(machine.inclinations)}
     states |= dict(zip([MASS], nominal(machine)))

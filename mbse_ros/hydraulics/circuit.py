@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from ..description.basics import Scalar
-from ..description.machine_parts import Hydraulics, Valve
+from ..description.machine_parts import Cylinder, Hydraulics, Valve
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError
 from ..mechanism.values import Values
@@ -81,6 +81,11 @@ def brown_mcphee(velocity: Any, coulomb: Any, static: Any, transition: Any, visc
     ratio = velocity / transition
     stribeck = ratio / (ratio ** 2 / 4 + 0.75) ** 2
     return coulomb * ca.tanh(4 * ratio) + (static - coulomb) * stribeck + viscous * velocity
+
+
+def directed(velocity: Any, out: Any, back: Any, transition: Any) -> Any:
+    """Factor on the friction of a piston that moves out or in; in between as smooth as the sign of the velocity."""
+    return (out + back) / 2 + (out - back) / 2 * ca.tanh(4 * velocity / transition)
 
 
 def pressure_friction(velocity: Any, piston: Any, rod: Any, difference: Any, rod_side: Any, transition: Any) -> Any:
@@ -249,13 +254,32 @@ class Circuit:
         chamber_pressure = ca.SX(self.T_Vcyl.T) @ p
         forces = []
         for i, cylinder in enumerate(self.description.cylinders.values()):
-            c = {item.name: self.values(getattr(cylinder.friction, item.name)) for item in fields(cylinder.friction)}
+            c = self._friction(cylinder)
             transition = smoothed(c['transition_velocity'], 0 if deviation is None else deviation[i])
             velocity = brown_mcphee(zd[i], c['coulomb'], c['static'], transition, c['viscous'])
             pressure = pressure_friction(zd[i], chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
                                          c['pressure_difference'], c['pressure_rod'], transition)
-            forces.append(cylinder.count * c['scale'] * (velocity + pressure))
+            scale = c['scale'] if cylinder.friction.out_scale is None is cylinder.friction.in_scale else (
+                c['scale'] * directed(zd[i], c['out_scale'], c['in_scale'], transition))
+            forces.append(cylinder.count * scale * (velocity + pressure))
         return ca.vertcat(*forces)
+
+    def parallel_forces(self, z: ca.SX, zd: ca.SX) -> ca.SX:
+        """Forces of what works beside the pistons (cylinders,), N, against their way out."""
+        forces = []
+        for i, cylinder in enumerate(self.description.cylinders.values()):
+            c = {} if cylinder.parallel is None else {
+                item.name: self.values(getattr(cylinder.parallel, item.name)) for item in fields(cylinder.parallel)}
+            moved = z[i] - c['about'] if c else 0
+            forces.append(cylinder.count * (c['constant'] + c['linear'] * moved + c['cubic'] * moved ** 3
+                                            + c['damping'] * zd[i]) if c else ca.SX(0))
+        return ca.vertcat(*forces)
+
+    def resisting_forces(self, z: ca.SX, zd: ca.SX, p: ca.SX, deviation: ca.SX | None = None) -> ca.SX:
+        """All that works against the motion of each cylinder (cylinders,), N: friction, and what is beside it."""
+        friction = self.friction_forces(zd, p, deviation)
+        beside = any(cylinder.parallel is not None for cylinder in self.description.cylinders.values())
+        return friction + self.parallel_forces(z, zd) if beside else friction
 
     def friction_signs(self, zd: ca.SX, deviation: ca.SX) -> ca.SX:
         """Mean sign of each cylinder's friction (cylinders,), -1 to 1, at velocities known to ``deviation``, m/s."""
@@ -267,10 +291,12 @@ class Circuit:
         """Largest friction of each cylinder at standstill (cylinders,), N."""
         chamber_pressure, bounds = ca.SX(self.T_Vcyl.T) @ p, []
         for i, cylinder in enumerate(self.description.cylinders.values()):
-            c = {item.name: self.values(getattr(cylinder.friction, item.name)) for item in fields(cylinder.friction)}
+            c = self._friction(cylinder)
             pressed = pressure_friction(1.0, chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
                                         c['pressure_difference'], c['pressure_rod'], 1e-3)
-            bounds.append(cylinder.count * c['scale'] * (ca.fmax(c['static'], c['coulomb']) + pressed))
+            scale = c['scale'] if cylinder.friction.out_scale is None is cylinder.friction.in_scale else (
+                c['scale'] * ca.fmax(c['out_scale'], c['in_scale']))
+            bounds.append(cylinder.count * scale * (ca.fmax(c['static'], c['coulomb']) + pressed))
         return ca.vertcat(*bounds)
 
     def end_stop_forces(self, z: ca.SX, zd: ca.SX) -> ca.SX:
@@ -285,6 +311,11 @@ class Circuit:
                     for depth, rate in ((length - z[i], -zd[i]), (z[i] - (cylinder.stroke.value - length), zd[i]))]
             forces.append(cylinder.count * (push[0] - push[1]))
         return ca.vertcat(*forces)
+
+    def _friction(self, cylinder: Cylinder) -> dict[str, ca.SX | float]:
+        """Numbers of a cylinder's friction; those of a direction that the file leaves out are 1."""
+        found = {item.name: getattr(cylinder.friction, item.name) for item in fields(cylinder.friction)}
+        return {name: 1.0 if number is None else self.values(number) for name, number in found.items()}
 
     def _given(self, valve: Valve, number: Scalar | None) -> Scalar:
         """A number of a valve; raises DescriptionError where the file leaves it out."""

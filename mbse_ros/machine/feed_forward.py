@@ -71,9 +71,9 @@ def _moved(machine: Machine, levers: ca.SX) -> list[int]:
 
 class Efforts(NamedTuple):
     """What a motion takes: ``torques`` (k,) about the joints, N m, or along prismatic ones, N; ``forces`` (c,) of the
-    cylinders' oil on the rods without friction, N, positive where they extend; ``load_pressures`` (c,), Pa: by how much
-    the pressure on the piston is above that on the rod side times the ratio of areas. Each ``..._stddev`` is one
-    standard deviation, of the load's mass alone.
+    cylinders' oil on the rods without friction, N, positive where they extend, also against what works beside them;
+    ``load_pressures`` (c,), Pa: by how much the pressure on the piston is above that on the rod side times the ratio of
+    areas. Each ``..._stddev`` is one standard deviation, of the load's mass alone.
     """
 
     torques: np.ndarray
@@ -106,8 +106,10 @@ class FeedForward:
         along = reduced.R.T @ ca.substitute(inertial_forces(system, motion), system.qd, reduced.qd)     # (g,)
         torques = ca.solve(reduced.R[system.indices(self.joints), :].T, along)
         levers, area = machine.piston_rates[:, machine.actuated], self._areas
-        shared = ca.diag(ca.DM(area ** 2)) @ levers
-        forces = shared @ ca.solve(levers.T @ shared, along[machine.actuated])
+        shared, rates = ca.diag(ca.DM(area ** 2)) @ levers, machine.piston_rates @ reduced.zd
+        beside = machine.circuit.parallel_forces(system.q[machine.pistons], rates)
+        pushed = along + machine.piston_rates.T @ beside
+        forces = shared @ ca.solve(levers.T @ shared, pushed[machine.actuated])
         efforts = ca.vertcat(torques, forces)
         mass = machine.parameters.states.get(MASS)
         by_mass = ca.SX.zeros(efforts.numel()) if mass is None else ca.densify(ca.jacobian(efforts, mass))

@@ -152,8 +152,8 @@ class Plant:
         place = [machine.system.q, machine.reduced.zd], [q, zd]
         Mbar, Qbar, S = ca.substitute([machine.reduced.Mbar, machine.reduced.Qbar, machine.piston_rates], *place)
         s, sd = q[machine.pistons], S @ zd
-        force = circuit.hydraulic_forces(pressure) - circuit.friction_forces(sd, pressure) + circuit.end_stop_forces(
-            s, sd)
+        force = circuit.hydraulic_forces(pressure) - circuit.resisting_forces(s, sd, pressure) + (
+            circuit.end_stop_forces(s, sd))
         soil = ca.SX.sym('soil')
         (pushed,) = ca.substitute([self._dragged(soil)], *place)
         rubbed = ca.SX.zeros(zd.numel())
@@ -206,7 +206,9 @@ class Plant:
             M = machine.reduced.Mbar
             needed = needed - M[:, loose] @ ca.solve(ca.densify(M[loose, loose]), needed[loose])
         S = machine.piston_rates[:, moved]
-        force = S @ ca.solve(S.T @ S, needed[moved])
+        still = ca.SX.zeros(len(machine.cylinders))
+        force = S @ ca.solve(S.T @ S, needed[moved]) + machine.circuit.parallel_forces(
+            machine.system.q[machine.pistons], still)
         slow = ca.vertcat(*machine.parameters.states.values(), ca.SX.sym('soil'))
         return Kernel(ca.Function('mbse_static', [machine.system.q, slow, machine.parameters.symbol],
                                   [force, machine.circuit.areas()]), 'vm')

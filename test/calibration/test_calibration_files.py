@@ -12,7 +12,7 @@ from calibration_support import LOAD, TRUE, WRONG, crane, series
 from cli_support import mbse, recorded, refused
 
 import mbse_ros as mbse_api
-from mbse_ros.calibration.free import freed
+from mbse_ros.calibration.free import bounds_of, freed
 from mbse_ros.description.basics import scalars
 from mbse_ros.description.edit import Number, with_numbers, with_section
 from mbse_ros.description.load import known_machines, parse_mechanism
@@ -155,6 +155,29 @@ def test_deviations_are_written_into_every_file(name):
     assert p['base.pitch'] == pytest.approx(np.radians(1.0))
 
 
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize('name', ['patu655_lift', 'patu655', 'zx200', 'lut_simple_crane'])
+def test_forms_that_the_file_does_not_have_are_freed_by_their_names(name):
+    """Into a mapping with an anchor as well; a pattern that names none of them asks for none, and what the file has
+    stays."""
+    text, keys = known_machines()[name].read_text(), ('parallel.damping', 'parallel.cubic', 'friction.out_scale')
+    new, before = freed(text, name, [f'cylinders.*.{key}' for key in keys]), parse_mechanism(text, name)
+    machine = Machine(parse_mechanism(new, name))
+    names, was, now = machine.parameters.names, scalars(before), scalars(machine.description)
+    found, bounds = dict(zip(names, zip(machine.parameters.mean, machine.parameters.stddev))), bounds_of(machine)
+    for c, cylinder in before.cylinders.items():
+        own, force = f'cylinders.{c}', 0.05 * 20e6 * np.pi / 4 * cylinder.bore.value ** 2
+        assert found[f'{own}.parallel.damping'] == pytest.approx((0.0, force / 0.1))
+        assert found[f'{own}.parallel.cubic'] == pytest.approx((0.0, force / (0.5 * cylinder.stroke.value) ** 3))
+        assert found[f'{own}.friction.out_scale'] == pytest.approx((1.0, 0.3))
+        assert not {f'{own}.parallel.linear', f'{own}.friction.in_scale'} & {*found}
+        again = freed(new, name, [f'{own}.parallel.damping=5 N*s/m'])
+        assert again.count('parallel:') == new.count('parallel:') == len(before.cylinders)
+        assert [end[names.index(f'{own}.parallel.damping')] for end in bounds] == [-1e8, 1e8]
+    assert [now[key].value for key in was] == pytest.approx([item.value for item in was.values()])
+    assert 'parallel:' not in freed(text, name, ['cylinders.*=10 %', 'cylinders.*.friction.scale'])
+
+
 def test_sections_are_replaced():
     text = with_section('a: 1\ncalibration:\n  x: 2\nb: 3\n', 'calibration', 'calibration: {y: 4}')
     assert text == 'a: 1\nb: 3\n\ncalibration: {y: 4}\n'
@@ -165,6 +188,10 @@ def test_sections_are_replaced():
 @pytest.mark.parametrize('free, text', [('bodies.bom.mass', 'bodies.boom.mass'), ('nothing.*', 'the key of a number'),
                                         ('bodies.boom.mass=lots', 'KEY=DEVIATION'),
                                         ('base.roll=0 deg', 'a deviation above 0, KEY=DEVIATION, of base.roll$'),
+                                        ('cylinders.lift.friction.outscale', 'cylinders.lift.friction.out_scale'),
+                                        ('cylinders.lift.parallel.dampng', 'cylinders.lift.parallel.damping'),
+                                        ('cylinders.lift.parallel.damping=3 kg', 'not a unit of N[*]s/m'),
+                                        ('cylinders.lift.parallel.damping=3 %', 'a deviation above 0'),
                                         ('bodies.boom.mass=3 m', 'KEY=DEVIATION'), ('gravity', 'that of the place'),
                                         ('gravity[2]=0.1', 'that of the place'),
                                         ('payload.mass', 'as payloads: BAG=KG')])

@@ -39,7 +39,10 @@ def _machine_tree() -> dict:
     tree = yaml.load(text, Loader=LOADER)
     cylinder, valve = tree['cylinders']['lift'], tree['hydraulics']['valves']['lift_valve']
     cylinder.update(count='1', barrel_mass='10 kg', rod_mass='5 kg',
-                    end_stop={'stiffness': '1e8 N/m', 'damping': '1e5 N*s/m', 'length': '5 mm'})
+                    end_stop={'stiffness': '1e8 N/m', 'damping': '1e5 N*s/m', 'length': '5 mm'},
+                    parallel={'constant': '-10 N', 'linear': '1 kN/m', 'cubic': '-2 N/m^3', 'damping': '3 N*s/m',
+                              'about': '20 cm'})
+    cylinder['friction'].update(out_scale='1.1', in_scale={'value': '0.9', 'stddev': '10 %'})
     valve.update(kind='compensated', dead_band='0.2 V', make_up='1 bar', gains={'pump_a': '1', 'b_tank': '0.5'})
     return tree
 

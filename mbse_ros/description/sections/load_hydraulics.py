@@ -9,7 +9,7 @@ from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References
 from ..language.scalar import Numbers
-from ..machine_parts import EDGES, Cylinder, EndStop, Friction, Hose, Hydraulics, Valve, Volume
+from ..machine_parts import EDGES, Cylinder, EndStop, Friction, Hose, Hydraulics, Parallel, Valve, Volume
 from ..model import Coordinate
 
 _SIDES = ('piston', 'rod')
@@ -20,6 +20,8 @@ _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': ValueKind('Pa
 VALVE_KINDS = ('orifice', 'compensated', 'unknown')
 _MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
 MOST = 8        # cylinders side by side
+PARALLEL = {'constant': ValueKind('N', -1e8, 1e8), 'linear': ValueKind('N/m', -1e9, 1e9),
+            'cubic': ValueKind('N/m^3', -1e12, 1e12), 'damping': ValueKind('N*s/m', -1e8, 1e8)}
 NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
 
 
@@ -113,7 +115,8 @@ def read_cylinders(entry: Entry, references: References, pushed: bool = True) ->
 def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> Cylinder:
     numbers = references.numbers
     parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke', *['friction'] * pushed],
-                          [*['friction'] * (not pushed), 'end_stop', 'count', 'barrel_mass', 'rod_mass'])
+                          [*['friction'] * (not pushed), 'end_stop', 'count', 'barrel_mass', 'rod_mass',
+                           'parallel'])
     base, rod_eye = references.point(parts['base']), references.point(parts['rod_eye'])
     if base.body == rod_eye.body:
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
@@ -129,21 +132,32 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
     if 'count' in parts:
         count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
     friction = _friction(parts['friction'], numbers) if 'friction' in parts else NO_FRICTION
-    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, *masses)
+    parallel = _parallel(parts['parallel'], numbers, stroke.value) if 'parallel' in parts else None
+    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, *masses, parallel)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:
-    """Pressure terms default to none, the common scale to 1."""
+    """Pressure terms default to none, the common scale to 1; those of a direction are None where the file has none."""
     parts = entry.mapping(['coulomb', 'static', 'transition_velocity', 'viscous'],
-                          ['pressure_difference', 'pressure_rod', 'scale'])
+                          ['pressure_difference', 'pressure_rod', 'scale', 'out_scale', 'in_scale'])
     coulomb, static = (numbers.scalar(parts[key], not_negative('N')) for key in ('coulomb', 'static'))
     if static.value < coulomb.value:
         raise parts['static'].error(f'no less than the Coulomb friction, {coulomb.value:g} N')
     difference, rod = (numbers.optional(parts, key, not_negative('m^2'), ZERO)
                        for key in ('pressure_difference', 'pressure_rod'))
     scale = numbers.optional(parts, 'scale', not_negative('1'), Scalar(1.0))
+    directed = [numbers.optional(parts, key, not_negative('1')) for key in ('out_scale', 'in_scale')]
     return Friction(coulomb, static, numbers.scalar(parts['transition_velocity'], positive('m/s')),
-                    numbers.scalar(parts['viscous'], not_negative('N*s/m')), difference, rod, scale)
+                    numbers.scalar(parts['viscous'], not_negative('N*s/m')), difference, rod, scale, *directed)
+
+
+def _parallel(entry: Entry, numbers: Numbers, stroke: float) -> Parallel:
+    """Each of its forces may be missing, not all; springs are free in the middle of the stroke, or as stated."""
+    parts = entry.mapping([], [*PARALLEL, 'about'])
+    if parts.keys() <= {'about'}:
+        raise entry.error('at least one of the keys ' + ', '.join(PARALLEL))
+    forces = [numbers.optional(parts, key, kind, ZERO) for key, kind in PARALLEL.items()]
+    return Parallel(*forces, numbers.optional(parts, 'about', ValueKind('m', -100.0, 100.0), Scalar(0.5 * stroke)))
 
 
 def _end_stop(entry: Entry, numbers: Numbers, stroke: float) -> EndStop:
