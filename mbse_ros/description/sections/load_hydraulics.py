@@ -126,14 +126,14 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
     if rod.value >= bore.value:
         raise parts['rod'].error(f'a rod thinner than the bore, {bore.value:g} m')
     closed, stroke = (numbers.scalar(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))
-    masses = [numbers.optional(parts, key, not_negative('kg')) for key in ('barrel_mass', 'rod_mass')]
+    barrel, piston = (numbers.optional(parts, key, not_negative('kg')) for key in ('barrel_mass', 'rod_mass'))
     end_stop = _end_stop(parts['end_stop'], numbers, stroke.value) if 'end_stop' in parts else None
     count = 1
     if 'count' in parts:
         count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
     friction = _friction(parts['friction'], numbers) if 'friction' in parts else NO_FRICTION
     parallel = _parallel(parts['parallel'], numbers, stroke.value) if 'parallel' in parts else None
-    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, *masses, parallel)
+    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, barrel, piston, parallel)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:
@@ -156,8 +156,8 @@ def _parallel(entry: Entry, numbers: Numbers, stroke: float) -> Parallel:
     parts = entry.mapping([], [*PARALLEL, 'about'])
     if parts.keys() <= {'about'}:
         raise entry.error('at least one of the keys ' + ', '.join(PARALLEL))
-    forces = [numbers.optional(parts, key, kind, ZERO) for key, kind in PARALLEL.items()]
-    return Parallel(*forces, numbers.optional(parts, 'about', ValueKind('m', -100.0, 100.0), Scalar(0.5 * stroke)))
+    about = numbers.optional(parts, 'about', ValueKind('m', -100.0, 100.0), Scalar(0.5 * stroke))
+    return Parallel(**{key: numbers.optional(parts, key, kind, ZERO) for key, kind in PARALLEL.items()}, about=about)
 
 
 def _end_stop(entry: Entry, numbers: Numbers, stroke: float) -> EndStop:
