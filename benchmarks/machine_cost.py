@@ -47,7 +47,7 @@ from mbse_ros.streams.stages import ObserverStage, PayloadStage
 def segments_of(name: str, valve: str, duration: float, step: float, keep: Path | None) -> list[Segment]:
     """The log as the observer gets it."""
     machine = machine_of(name, valve)
-    interpolator = Interpolator(machine.channels, machine.commands, InterpolationSettings(step=step))
+    interpolator = Interpolator(machine.channels, machine.commands, InterpolationSettings(step=step), machine.delays)
     merger, found = Merger(max(1, round(1e9 * duration))), []
     for frame in frames_of(name, 'boom', 1, PAYLOADS.get(name, 800.0), keep):
         for channel, value in (*((c, frame.commands[c]) for c in machine.commands), *frame.samples.items()):

@@ -31,7 +31,8 @@ names = [str(name) for name in log['channels']]
 samples = [(names[k], int(stamp), float(value)) for k, stamp, value in zip(log['channel'], log['stamp'], log['value'])]
 machine = load_machine('patu655_lift')
 def segments_of(duration):
-    interpolator, merger = Interpolator(machine.channels, machine.commands), Merger(round(1e9 * duration))
+    interpolator = Interpolator(machine.channels, machine.commands, delays=machine.delays)
+    merger = Merger(round(1e9 * duration))
     found = [joined for channel, stamp, value in samples for segment in interpolator.add(channel, stamp, value)
              for joined in merger.add(segment)]
     return found + list(merger.flush())

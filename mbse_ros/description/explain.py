@@ -206,6 +206,7 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:
     notes += [f'gain {show(item.gain, "")}'] if item.gain is not None else []
     notes += ['wraps at half a turn'] * item.wraps
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
+    notes += [f'stamps {show(item.delay, "s")} late'] if item.delay is not None else []
     axes = f', {len(item.axes)} axes' if item.axes else ''
     return TableRow(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 

@@ -202,6 +202,7 @@ class Sensor:
     ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure is multiplied by;
     ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have none.
     ``wraps``: an encoder that does not count its turns. ``range``: lowest and highest sample, where the file says.
+    ``delay``, s: the stamp of a sample is so much later than what it measures.
     """
 
     name: str
@@ -221,6 +222,7 @@ class Sensor:
     gain: Scalar | None = None
     gauge: bool = False
     range: tuple[float, float] | None = None
+    delay: Scalar | None = None
 
     @property
     def target(self) -> tuple[str, str] | None:
@@ -322,6 +324,6 @@ def fingerprint(description: MechanismDescription) -> str:
     """
     text = content(description)
     for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False',
-                  'in_scale=None', 'out_scale=None', 'parallel=None'):
+                  'in_scale=None', 'out_scale=None', 'parallel=None', 'delay=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -16,6 +16,7 @@ from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.hydraulic_state import direct, state_names
 from ..filters.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
+from ..machine.parameters import of_motion
 from ..monitor import clocks, exchanged
 from ..monitor import mass as monitor_mass
 from ..monitor.faults import KINDS
@@ -144,7 +145,7 @@ def places(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[in
     considered = [machine.parameters.names[place] for place in observer.model.consider(machine)]
     friction = observer.filter.state.parts['T'][0] - len(considered)
     return {
-        'OF_MODEL': [*(int(not name.startswith('sensors.')) for name in considered), *[1] * friction],
+        'OF_MODEL': [*(int(of_motion(name)) for name in considered), *[1] * friction],
         'SHOWS': [int(not name.startswith('pressure/')) for name in machine.channels],
         'PRESSURE_CHANNEL': [machine.channels.index(f'pressure/{volume}') for volume in volumes],
         'PRESSURE_ENTRY': [names.index(f'pressure/{volume}') for volume in volumes],

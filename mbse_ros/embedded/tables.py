@@ -59,7 +59,10 @@ class EstimatorSetup:
             raise SettingError('dt', self.step, f'at most {LONGEST_STEP:g} s, or observer.weighing=apart')
         if not self.joint and self.guard < 1:
             raise SettingError('payload.guard_time', self.payload.guard_time, f'a step or more, {self.step:g} s')
-
+        for channel in self.machine.all_channels:
+            if channel.delay_ns:
+                raise SettingError(f'sensors.{channel.sensor.name}.delay', 1e-9 * channel.delay_ns, '0 s: the samples '
+                                   'of a tick are of one time; hold back the others in the controller by as much')
         for name, value, default in (('observer.estimator', self.observer.estimator, 'hydraulic'),
                                      ('observer.measurements', self.observer.measurements, 'samples'),
                                      ('payload.low_pass', self.payload.low_pass, 'information')):

@@ -18,6 +18,7 @@ from ..compiled.of_scipy import gate_limit
 from ..errors import DescriptionError, SettingError
 from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
+from ..machine.parameters import of_motion
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
 from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
@@ -73,7 +74,7 @@ class HydraulicObserver:
         self._full, slopes = state.indices['P'], self.filter.slopes
         self._to_si = np.outer(self.model.scale, self.model.scale)
         names, places = self.machine.parameters.names, self.model.consider(self.machine)
-        of_model = np.array([not names[place].startswith('sensors.') for place in places]
+        of_model = np.array([of_motion(names[place]) for place in places]
                             + [True] * frictions(self.machine, self.model), dtype=bool)
         self._slopes = slopes[:, of_model]
         self._activity, self._mass_activity = state.places['activity'], mass

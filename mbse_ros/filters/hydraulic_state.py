@@ -126,10 +126,20 @@ def measurements(machine: Machine, names: tuple[str, ...], X: ca.SX) -> tuple[Me
     return tuple(found)
 
 
-def sample_of(machine: Machine, channel: Channel, value: ca.SX) -> ca.SX:
-    """The sample of a channel that measures ``value``, SI; its offset and gain are symbols where they are uncertain."""
+def sample_of(machine: Machine, channel: Channel, value: ca.SX, rate: ca.SX | None = None) -> ca.SX:
+    """The sample of a channel that measures ``value``, SI; its offset and gain are symbols where they are uncertain,
+    and so is its delay where the ``rate`` of the value is given."""
     gain, offset = errors_of(machine, channel)
+    if rate is not None and isinstance(lag := late(machine, channel), ca.SX):
+        value = value - rate * lag
     return gain * (value - channel.nominal[2]) + offset
+
+
+def late(machine: Machine, channel: Channel) -> ca.SX | float:
+    """By how much a sample is later than the file says, s: an expression where its delay is uncertain, else 0."""
+    delay = channel.sensor.delay
+    found = 0.0 if delay is None else machine.system.values(delay)
+    return found - delay.value if delay is not None and isinstance(found, ca.SX) else 0.0
 
 
 def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX | float]:

@@ -24,7 +24,7 @@ from ..transition.noise import integrated_noise, paper_noise, symmetric
 from .activity import activity_of
 from .hydraulic_error import deviations, errors_of_state, state_of_errors
 from .hydraulic_model import BRIEFLY, NOISES, HydraulicModel, below_tank, cavitation
-from .hydraulic_state import sample_of
+from .hydraulic_state import late, sample_of
 from .mass_information import mass_information
 from .parts.layout import Layout
 from .parts.step import DiscreteFilter
@@ -304,11 +304,15 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
         X, P, V = errors_of_state(machine, model, X, P, solved)
     first = X
     innovations, spreads, doubts, held = [], [], [], held_columns(machine, model)
+    rates = ca.substitute(model.f, ca.vertcat(model.X, model.dependent, model.U, model.deviation), ca.vertcat(
+        predicted, solved if model.dependent.numel() else ca.SX(0, 1), ca.SX.zeros(model.U.numel()),
+        ca.SX.zeros(model.deviation.numel()))) if model.weighs else predicted     # used where a delay is uncertain
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
             h, H, slopes = ca.substitute([item.h, item.H, consider_jacobian(machine, model, item.h, model.X[:g])],
                                          [model.X, model.dependent], [predicted, solved])
+            slopes = slopes - H @ rates * consider_jacobian(machine, model, ca.SX(late(machine, channel)))
             H = H @ V
             error = sample - h - H @ (X - first)
             error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
@@ -319,7 +323,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
             row = ca.SX.eye(X.numel())[item.index, :]
             X, P, innovation, spread, gain = correct_by(X, P, row, error, variance[k], weight)
             unit = 1.0
-            seen = T[item.index, :] + _own(machine, model, channel, X[item.index])
+            seen = T[item.index, :] + _own(machine, model, channel, X[item.index], rates[item.index])
         else:
             unit = float(to_model[item.index]) / item.gain
             value = sample * unit
@@ -327,7 +331,9 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
             if shift:
                 value = value + shift
             X, P, innovation, spread, gain = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
-            seen = T[item.index, :] + unit * _own(machine, model, channel, X[item.index] * model.scale[item.index])
+            to_si = model.scale[item.index]
+            seen = T[item.index, :] + unit * _own(machine, model, channel, X[item.index] * to_si,
+                                                  rates[item.index] * to_si)
         T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append((spread + ca.sumsqr(seen[0, held])) / unit ** 2)
@@ -337,7 +343,9 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads), ca.vertcat(*doubts)
 
 
-def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:
-    """Derivatives (1, k) by the uncertain numbers of a sample that measures ``value``, SI: by its offset and gain."""
-    measured = ca.SX.sym('measured')
-    return ca.substitute(consider_jacobian(machine, model, sample_of(machine, channel, measured)), measured, value)
+def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX, rate: ca.SX) -> ca.SX:
+    """Derivatives (1, k) by the uncertain numbers of a sample that measures ``value``, which changes with ``rate``, SI:
+    by its offset, gain and delay."""
+    measured, speed = ca.SX.sym('measured'), ca.SX.sym('rate')
+    slopes = consider_jacobian(machine, model, sample_of(machine, channel, measured, speed))
+    return ca.substitute(slopes, ca.vertcat(measured, speed), ca.vertcat(value, rate))

@@ -37,6 +37,11 @@ class Channel:
         return self.name.partition('/')[0]
 
     @property
+    def delay_ns(self) -> int:
+        """By how much the stamp of a sample is later than what it measures, ns, by the nominal number."""
+        return 0 if self.sensor.delay is None else round(1e9 * self.sensor.delay.value)
+
+    @property
     def nominal(self) -> tuple[float, float, float]:
         """``(gain, offset, zero)`` of a sample ``gain (value - zero) + offset``, SI, by the nominal numbers."""
         sensor = self.sensor

@@ -87,6 +87,12 @@ class Machine:
         return tuple(channel.name for channel in self.all_channels)
 
     @cached_property
+    def delays(self) -> dict[str, int]:
+        """By how much the stamps of channels are later than what they measure, ns; of those that the file says so."""
+        found = {channel.name: channel.delay_ns for channel in self.all_channels}
+        return {name: delay for name, delay in found.items() if delay}
+
+    @cached_property
     def commands(self) -> tuple[str, ...]:
         """Command channels the observer needs: those of the valves whose flow is modelled."""
         return tuple(f'command/{name}' for name in self.modelled_valves)

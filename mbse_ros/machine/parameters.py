@@ -83,6 +83,12 @@ class Parameters:
         return found
 
 
+def of_motion(name: str) -> bool:
+    """Whether the error of a number is one of the motion: the zero and the gain of a sensor make another motion of what
+    it measures, a delay none that is real."""
+    return not name.startswith('sensors.') or name.endswith('.delay')
+
+
 def _correlation(names: tuple[str, ...], calibration: Calibration) -> np.ndarray:
     """Of the errors of the numbers ``names`` (k, k)."""
     own = [k for k, key in enumerate(calibration.keys) if key in names]

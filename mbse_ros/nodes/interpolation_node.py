@@ -47,7 +47,7 @@ class InterpolationNode(ManagedNode[Machine]):
     def build(self, machine: Machine) -> None:
         """Make the interpolator of the machine's channels."""
         self.sources = node_sources(self.settings.sources, machine)
-        self.interpolator = Interpolator(machine.channels, machine.commands, self.tuning)
+        self.interpolator = Interpolator(machine.channels, machine.commands, self.tuning, machine.delays)
         self._segments = self.output(SensorSegment, 'segment')
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -215,9 +216,11 @@ class Means(NamedTuple):
     values: dict[str, np.ndarray]
 
 
-def series_of(samples: LogSamples) -> dict[str, Series]:
-    """Finite samples by channel, without numbers that nothing measures; of those with one stamp the first."""
+def series_of(samples: LogSamples, delays: Mapping[str, int] = MappingProxyType({})) -> dict[str, Series]:
+    """Finite samples by channel, without numbers that nothing measures; of those with one stamp the first. ``delays``,
+    ns, are taken off the stamps of channels."""
     found = {name: own for name in samples.by_first('finite') if (own := _ascending(samples[name]))[0].size}
+    found |= {name: (found[name][0] - delay, found[name][1]) for name, delay in delays.items() if name in found}
     first = min((int(stamps[0]) for stamps, _ in found.values()), default=0)
     return {name: Series((stamps - first) * 1e-9, values) for name, (stamps, values) in found.items()}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import pi
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -73,6 +74,16 @@ class CraneSettings(Settings):
     noise: float = setting(1.0, "Factor on the sensors' noise of the machine's YAML", '', 0.0, 100.0)
 
 
+class PlantState(NamedTuple):
+    """What sensors see of a plant: all coordinates q, independent ones, their rates, pressures, Pa."""
+
+    q: np.ndarray
+    z: np.ndarray
+    zd: np.ndarray
+    zdd: np.ndarray
+    pressure: np.ndarray
+
+
 @dataclass(frozen=True)
 class SensorFrame:
     """Samples of one instant, SI, and the truth at it: independent coordinates, pressures, payload."""
@@ -88,7 +99,8 @@ class SensorFrame:
 
 
 class SimulatedCrane:
-    """Plant, operator and sensors of one machine; the same seed gives the same samples, bit for bit.
+    """Plant, operator and sensors of one machine; the same seed gives the same samples, bit for bit. A sensor with a
+    ``delay`` says what was there so much before the stamp.
 
     ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
     and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
@@ -120,6 +132,9 @@ class SimulatedCrane:
         self._start_ns, self._next_ns = int(start_ns), int(start_ns)
         self._acceleration = np.zeros(len(self.plant.machine.coordinates))
         self._samples = TrueSamples(self.plant.machine, machine.all_channels)
+        self._late = self._delays()
+        self._stops = sorted([(-delay % self.period_ns, delay) for delay in self._late] + [(self.period_ns, 0)])
+        self._first, self._past = self._state(), dict[tuple[int, int], PlantState]()   # by delay and stamp
         self._stddev = [channel.sensor.stddev * settings.noise for channel in machine.all_channels]
 
     def frame(self, command: float | Mapping[str, float] | None = None) -> SensorFrame:
@@ -128,18 +143,42 @@ class SimulatedCrane:
         The commands are the operator's, or ``command``, V: that of all valves, or by the names of valves and drives,
         where a controller has taken over.
         """
-        _, z, zd, p, _ = self.plant.split(self._x)
         stamp, time = self._next_ns, (self._next_ns - self._start_ns) * 1e-9
         payload = self.payload * self.cycle.load_at(time)        # of several the first
-        truth, q = (z, zd, self._acceleration, p), self.plant.coordinates(self._x)
-        sent = self._commands(command, time, q)
-        self._x, self._acceleration = self.plant.advance(
-            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, self._masses(time),
-            self.parameters, **self.base, **{SOIL: self.soil * self.cycle.soil_at(time)})
+        state = self._state()
+        sent = self._commands(command, time, state.q)
+        self._advance(stamp, time, np.array([sent[name] for name in self.controls]))
         self._next_ns = stamp + self.period_ns
         g = len(self.machine.coordinates)       # a load that hangs has its coordinates behind the machine's
-        return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
-                           z[:g], zd[:g], truth[2][:g], p, payload)
+        return SensorFrame(stamp, self._sample(stamp, state), {f'command/{v}': sent[v] for v in self.machine.valves},
+                           state.z[:g], state.zd[:g], state.zdd[:g], state.pressure, payload)
+
+    def _advance(self, stamp: int, time: float, controls: np.ndarray) -> None:
+        """The plant one period later; states that late sensors measure on the way are kept."""
+        begin = 0
+        for stop, delay in self._stops:
+            if stop > begin:
+                self._x, self._acceleration = self.plant.advance(
+                    self._x, controls, (stop - begin) // STEP_NS, self._masses(time), self.parameters, **self.base,
+                    **{SOIL: self.soil * self.cycle.soil_at(time)})
+                begin = stop
+            if delay:
+                self._past[delay, stamp + stop + delay] = self._state()
+
+    def _state(self) -> PlantState:
+        _, z, zd, p, _ = self.plant.split(self._x)
+        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, p)
+
+    def _delays(self) -> dict[int, list[str]]:
+        """Channels by the delay, ns, that their sensors truly have; no sensor measures what is to come."""
+        machine, found = self.plant.machine, dict[int, list[str]]()
+        for channel in self.machine.all_channels:
+            if (delay := channel.sensor.delay) is not None:
+                true = ca.Function('delay', [machine.parameters.symbol], [ca.SX(machine.system.values(delay))])
+                late = round(1e9 * float(true(self.parameters)) / STEP_NS) * STEP_NS
+                if late > 0:
+                    found.setdefault(late, []).append(channel.name)
+        return found
 
     def _masses(self, time: float) -> Masses:
         """That hang on the machine at a time, s."""
@@ -198,11 +237,15 @@ class SimulatedCrane:
                 found[name] = (q[place] - low) / (high - low)
         return found
 
-    def _sample(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray
-                ) -> dict[str, float]:
-        """Noisy samples by channel."""
+    def _sample(self, stamp: int, state: PlantState) -> dict[str, float]:
+        """Noisy samples by channel; of late sensors what was there so much earlier, at rest before the start."""
         noise = self._rng.standard_normal(len(self._stddev)) * self._stddev
-        return self._samples.read(q, z, zd, zdd, pressure, noise, self.base, self.parameters)
+        samples = self._samples.read(*state, noise, self.base, self.parameters)
+        for delay, names in self._late.items():
+            earlier = self._past.pop((delay, stamp), self._first)
+            late = self._samples.read(*earlier, noise, self.base, self.parameters)
+            samples |= {name: late[name] for name in names}
+        return samples
 
 
 def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:

@@ -30,14 +30,14 @@ class ChannelBuffer:
     cursor, where none counts before ``since``, ``earlier`` the one before that; 0 or less while there is none.
     ``suspect`` is the last refused sample with a stamp far back. ``target`` is the index of the sample that the next
     segment aims at, -1 while not known. ``share`` of the newest sample, see `Interpolator.add`. ``late``: whether the
-    oldest sample of a held input came after its segment.
+    oldest sample of a held input came after its segment. ``delay``, ns: the stamps are those of the samples less it.
     """
 
     __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'earlier',
-                 'since', 'target', 'share', 'late')
+                 'since', 'target', 'share', 'late', 'delay')
 
-    def __init__(self, name: str, held: bool) -> None:
-        self.name, self.held = name, held
+    def __init__(self, name: str, held: bool, delay: int = 0) -> None:
+        self.name, self.held, self.delay = name, held, delay
         self.stamps: list[int] = []
         self.values: list[float] = []
         self.newest = NEVER

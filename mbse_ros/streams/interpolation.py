@@ -35,6 +35,10 @@ own.
 Late samples. With ``delay`` above 0 all samples wait until one has come that is so much newer, and are taken in the
 order of their stamps: what comes late or out of order by less is used.
 
+Delays. From the stamps of a sensor whose file states a ``delay`` that is taken off first: its samples count when what
+they measure was. Segments are released by so much later. What is late or silent is found by the stamps as they were
+sent.
+
 Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than a third of
 ``max_gap`` back mean that the clock went back (a bag played in a loop): all starts again there, the first refused
 sample included.
@@ -42,9 +46,10 @@ sample included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index as integer
+from types import MappingProxyType
 
 import numpy as np
 
@@ -81,14 +86,15 @@ class Interpolator:
 
     ``channels`` (at least one) are interpolated, ``commands`` held: the columns of the segments, in this order.
     ``clocks`` says which of them have a clock that is not that of the others: where it is ahead, it is the others that
-    seem to be silent.
+    seem to be silent. ``delays``, ns: by how much the stamps of channels are later than what they measure.
     """
 
     def __init__(self, channels: Sequence[str], commands: Sequence[str] = (),
-                 settings: InterpolationSettings = InterpolationSettings()) -> None:
+                 settings: InterpolationSettings = InterpolationSettings(),
+                 delays: Mapping[str, int] = MappingProxyType({})) -> None:
         self.channels, self.commands = tuple(channels), tuple(commands)
         self._dropped = DroppedSamples(channels, commands, LARGEST)
-        self._grid = SegmentGrid(self.channels, self.commands)
+        self._grid, self._delayed = SegmentGrid(self.channels, self.commands, delays), any(delays.values())
         self._inputs = self._grid.inputs()
         self._reorder = Reorder()
         self.clocks = Clocks()
@@ -159,7 +165,7 @@ class Interpolator:
         inputs, grid, take, patience = self._inputs, self._grid, self.clocks.take, self._patience
         for channel, stamp, value in samples:
             buffer = inputs.get(channel)
-            if (buffer is None or stamp <= buffer.newest or not abs(value) < LARGEST or buffer.lost
+            if (buffer is None or stamp - buffer.delay <= buffer.newest or not abs(value) < LARGEST or buffer.lost
                     or self._reorder.delay):
                 try:
                     found.extend(self.add(channel, stamp, value))
@@ -169,6 +175,7 @@ class Interpolator:
             buffer.share = 1.0
             take(channel, stamp)
             buffer.suspect = None
+            stamp -= buffer.delay
             buffer.append(stamp, value)
             if stamp - buffer.stamps[0] >= patience:
                 self._give_up_silent(buffer)
@@ -213,7 +220,8 @@ class Interpolator:
     def _stretches(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray
                    ) -> list[tuple[int, int]]:
         """Where samples come in rows."""
-        if self._reorder.delay or len(names) < 2 or set(names) != set(self._inputs) or len(names) != len(self._inputs):
+        if (self._reorder.delay or self._delayed or len(names) < 2 or set(names) != set(self._inputs)
+                or len(names) != len(self._inputs)):
             return []
         shortest, longest = periods(self._grid)
         return regular_rows(places, stamps, values, len(names), shortest, min(longest, LIMIT))
@@ -238,6 +246,7 @@ class Interpolator:
 
     def _add(self, buffer: ChannelBuffer, stamp: int, value: float) -> tuple[Segment, ...]:
         """Take a sample in its order."""
+        stamp -= buffer.delay
         if stamp <= buffer.newest:
             self._take_backward(buffer, stamp, value)
         else:
@@ -258,7 +267,8 @@ class Interpolator:
         """
         grid, longest = self._grid, min(self._short, self._patience // 2)     # a hole of the sender proves little
         silent = [buffer for buffer in self._inputs.values() if buffer is not sender and buffer.has_sent
-                  and not buffer.lost and sender.active_since(buffer.newest, longest) >= self._patience]
+                  and not buffer.lost and sender.active_since(
+                      buffer.newest + buffer.delay - sender.delay, longest) >= self._patience]
         if not sender.held:
             for buffer in silent:
                 grid.set_lost(buffer, True)
@@ -276,7 +286,8 @@ class Interpolator:
             return
         buffer.suspect = (stamp, float(value)) if far else None
         reason = 'repeated' if stamp == buffer.newest else 'backward'
-        raise self._dropped.refusal(reason, buffer.name, stamp, value, f'a stamp after {buffer.newest} ns')
+        raise self._dropped.refusal(reason, buffer.name, stamp + buffer.delay, value,
+                                    f'a stamp after {buffer.newest + buffer.delay} ns')
 
     def _rewind(self) -> None:
         """The clock went back: start again from the samples that showed it."""

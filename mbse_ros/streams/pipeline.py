@@ -98,7 +98,7 @@ class Pipeline:
         if not 0.0 <= segment <= LONGEST:
             raise SettingError('every', segment, f'seconds from 0 to {LONGEST:g}')
         self.machine = machine
-        self.interpolator = Interpolator(machine.channels, machine.commands, interpolation)
+        self.interpolator = Interpolator(machine.channels, machine.commands, interpolation, machine.delays)
         self.observer = ObserverStage(machine, observer, backend)
         self.payload = payload_stage(machine, payload, backend)
         self._merger = Merger(round(1e9 * segment)) if segment > 0 else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -32,8 +33,8 @@ class SegmentGrid:
     after their segment.
     """
 
-    def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
-        self.channels, self.commands = channels, commands
+    def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...], delays: Mapping[str, int]) -> None:
+        self.channels, self.commands, self._delays = channels, commands, delays
         self.dropped: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
         self.sequence = 0
@@ -41,8 +42,8 @@ class SegmentGrid:
 
     def reset(self) -> None:
         """Empty buffers, no grid."""
-        self.sensors = [ChannelBuffer(name, held=False) for name in self.channels]
-        self.held = [ChannelBuffer(name, held=True) for name in self.commands]
+        self.sensors = [ChannelBuffer(name, False, self._delays.get(name, 0)) for name in self.channels]
+        self.held = [ChannelBuffer(name, True) for name in self.commands]
         self.live = list(self.sensors)
         self.blocker, self.deadline = self.sensors[0], UNKNOWN
         self.cursor: int | None = None

@@ -21,7 +21,7 @@ from ..simulation.cycle import random_cycle
 from ..simulation.effects import SHARE
 from ..simulation.plant import Plant
 from ..simulation.sensor_faults import FAULTS, faulty_samples, pair_of
-from ..streams.interpolation import InterpolationSettings, Interpolator
+from ..streams.interpolation import Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
 
@@ -265,7 +265,8 @@ def _pipeline(name: str, valve: str) -> Pipeline:
 def fresh_pipeline(name: str, valve: str) -> Pipeline:
     """The chain of a machine as after its start; to build it again costs more than a run."""
     pipeline = _pipeline(name, valve)
-    pipeline.interpolator = Interpolator(pipeline.machine.channels, pipeline.machine.commands, InterpolationSettings())
+    pipeline.interpolator = Interpolator(pipeline.machine.channels, pipeline.machine.commands,
+                                         delays=pipeline.machine.delays)
     pipeline.observer.reset()
     pipeline.payload.reset()
     return pipeline

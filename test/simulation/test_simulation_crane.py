@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from core_support import crane, plant, work_cycle
+from machine_variants import variant
 
 from mbse_ros.errors import SettingError
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, plant_of
@@ -144,3 +145,40 @@ def test_settings_are_checked() -> None:
     for wrong in ({'rate': 0.0}, {'noise': -1.0}, {'rate': float('nan')}, {'rate': 'fast'}):
         with pytest.raises(SettingError):
             CraneSettings(**wrong)
+
+
+def late_machine(**delays: str):
+    return variant('patu655_lift', **{f'sensors__{name}__delay': delay for name, delay in delays.items()})
+
+
+def held(machine, rate: float = 100.0, count: int = 30, parameters=None) -> list[SensorFrame]:
+    """Frames under a constant command, without noise."""
+    simulated = SimulatedCrane(machine, settings=CraneSettings(rate=rate, noise=0.0), parameters=parameters)
+    return [simulated.frame(4.0) for _ in range(count)]
+
+
+def test_a_late_sensor_measures_what_was_earlier() -> None:
+    """By whole periods, by 3 ms and by 17 ms: as a plant that is sampled each 1 ms has it; at rest before the start.
+    The other sensors and the truth are as without."""
+    fine, some = held(variant('patu655_lift'), 1000.0, 300), held(late_machine(
+        lift_stroke='20 ms', lift_piston='3 ms', lift_rod='17 ms'))
+    truth = held(variant('patu655_lift'))
+    for k, frame in enumerate(some):
+        for name, delay in ('position/lift', 20), ('pressure/lift_piston', 3), ('pressure/lift_rod', 17):
+            expected = fine[max(10 * k - delay, 0)].samples[name]
+            assert frame.samples[name] == pytest.approx(expected, rel=1e-9)
+        np.testing.assert_allclose(frame.position, truth[k].position, rtol=1e-9)
+    assert some[-1].samples['position/lift'] != truth[-1].samples['position/lift']
+
+
+def test_the_true_delay_is_the_plants() -> None:
+    """An uncertain delay is a parameter of the plant: with 30 ms of it samples are 30 ms old, whatever the file says;
+    below 0 no sensor measures what is to come."""
+    machine = late_machine(lift_stroke={'value': '10 ms', 'stddev': '10 ms'})
+    numbers, place = machine.parameters.mean, machine.parameters.names.index('sensors.lift_stroke.delay')
+    prompt = held(variant('patu655_lift'))
+    for true, frames_late in ((0.03, 3), (0.01, 1), (-0.02, 0)):
+        numbers[place] = true
+        found = held(machine, parameters=numbers)
+        assert found[20].samples['position/lift'] == pytest.approx(prompt[20 - frames_late].samples['position/lift'],
+                                                                   rel=1e-9)

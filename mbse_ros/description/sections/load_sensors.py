@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..basics import PointRef, Vector
+from ..basics import PointRef, Scalar, Vector
 from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
@@ -22,7 +22,8 @@ class MachineParts:
     hydraulics: Hydraulics | None = None
     base: Base | None = None
 
-_COMMON = ('stddev', 'resolution', 'range')
+_COMMON = ('stddev', 'resolution', 'range', 'delay')
+LONGEST = 0.5       # s of a delay: a sensor that is later is of no use to a filter
 # By kind: the required keys, and the optional ones.
 _KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
           'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
@@ -64,7 +65,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         found.get('coordinate') or drivers[found['driver']].coordinate], references.joints))
     bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
     return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit),
-                  range=_range(parts, references, unit))
+                  range=_range(parts, references, unit), delay=_delay(parts, references, machine))
 
 
 def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
@@ -85,6 +86,14 @@ def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[
     return low, high
 
 
+def _delay(parts: dict[str, Entry], references: References, machine: MachineParts) -> Scalar | None:
+    """By how much a sample's stamp is later than what it measures, s, where the file says; of machines alone."""
+    if 'delay' in parts and machine.hydraulics is None:
+        raise parts['delay'].error('a machine with the section `hydraulics` for it; of other mechanisms `delay` of a '
+                                   'topic in the section `sources`')
+    return references.numbers.optional(parts, 'delay', not_negative('s', LONGEST))
+
+
 def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: References,
               machine: MachineParts) -> Sensor:
     """Of a volume or a supply; one that cannot be noisy would claim to be exact."""
@@ -102,7 +111,7 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     gain = numbers.optional(parts, 'gain', ValueKind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
     return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
-                  range=_range(parts, references, 'Pa'))
+                  range=_range(parts, references, 'Pa'), delay=_delay(parts, references, machine))
 
 
 def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
@@ -112,7 +121,7 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
     bias = (references.numbers.scalar(parts['bias'], ValueKind('rad')),) if 'bias' in parts else ()
     return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
                   axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias,
-                  range=_range(parts, references, 'rad'))
+                  range=_range(parts, references, 'rad'), delay=_delay(parts, references, machine))
 
 
 def _channels(kind: str, found: dict[str, Any], references: References) -> int:

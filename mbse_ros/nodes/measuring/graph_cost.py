@@ -91,7 +91,7 @@ def sensor_sets(machine: Machine, rate: int, seconds: float) -> Sets:
 
 def segment_sets(machine: Machine, rate: int, seconds: float) -> Sets:
     """A serialized segment of that rate, again and again."""
-    interpolator = Interpolator(machine.channels, machine.commands)
+    interpolator = Interpolator(machine.channels, machine.commands, delays=machine.delays)
     segments = [segment for frame in _frames(machine, rate, 10)
                 for channel, value in (*frame.samples.items(), *frame.commands.items())
                 for segment in interpolator.add(channel, frame.stamp_ns, value)]

@@ -88,7 +88,7 @@ def _read(machine: Machine, namespace: str | None, sources: SourceMap | None, ba
     frame, payloads = frame_of(source, reader.namespace, topics), topics.payloads(source.topics, reader.namespace)
     first = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc)
     warnings = (*reader.warnings, *(item.line for item in machine_findings(frame, machine, payloads)))
-    return frame, Recording(name, series_of(samples), first.date().isoformat() if samples.count else '',
+    return frame, Recording(name, series_of(samples, machine.delays), first.date().isoformat() if samples.count else '',
                             tuple(f'{name}: {line}' for line in warnings))
 
 

@@ -48,7 +48,7 @@ class Verdict:
 def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
            settings: InterpolationSettings = InterpolationSettings()) -> Verdict:
     """Findings on samples of a machine's channels and commands, SI; ``ages`` on arrival, if they are known."""
-    series = series_of(samples)
+    series = series_of(samples, machine.delays)
     rare, notes = rare_findings(series, machine)
     times = [*_times(samples, series, ages, settings, machine), *rare, *seldom_findings(machine, series)]
     means, fit = means_of(series), ForceFit(machine)
