@@ -190,6 +190,7 @@ class OurFilter:
         again = [of.model.independent[k] for k in assessment.again]
         start = start_stddev(self.names, settings, again)
         of.resume(restarted_state(of.filter, of.flat[0], q, qd, again, start, t, of.tangents, True), t)
+        self.monitor.bounds.know(t, q, qd)
         self.monitor.begin(t, settings.lost_after, 'settling: ' + assessment.reason, assessment.faults)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],

@@ -12,7 +12,6 @@ from mbse_ros.api.observer import Equations
 from mbse_ros.api.our_filter import OurFilter
 from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
 from mbse_ros.filters.filters import OF_MECHANISMS, default_noises, default_stddev
-from mbse_ros.filters.linkage_settings import LinkageSettings
 from mbse_ros.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import wrong_start
 
@@ -220,17 +219,36 @@ def test_an_encoder_in_another_unit_is_named_before_the_numbers_end(mechanism, e
     assert f'{channel} ' in found.warnings[0] and set(found.status) & {'coasting', 'lost'}
 
 
-def test_a_state_that_cannot_be_leaves_nothing_to_the_next_one(monkeypatch):
-    """It would lead that astray at once, too, and each instant would be a start."""
+@pytest.fixture
+def restarts(monkeypatch):
+    """Filled with the reasons to start again: whether the state could not be."""
+    found, restart = [], OurFilter._start_again
+    monkeypatch.setattr(OurFilter, '_start_again', lambda of, said, *rest: (
+        found.append(said.broken), restart(of, said, *rest)))
+    return found
+
+
+def test_a_state_that_cannot_be_leaves_nothing_to_the_next_one(restarts):
+    """Its force would lead that astray at once, too, and it would start again every few instants."""
     samples = mbse.simulate('four_bar', 2.4).samples
-    values, starts = samples.values.copy(), []
-    values[:, samples.names.index('encoder')] *= 180 / np.pi
-    restart = OurFilter._start_again
-    monkeypatch.setattr(OurFilter, '_start_again', lambda of, said, row, t, run: (
-        starts.append((t, said.broken)), restart(of, said, row, t, run)))
-    mbse.Observer('four_bar', backend='vm').run(replace(samples, values=values))
-    assert any(broken for _, broken in starts)
-    assert np.diff([t for t, _ in starts]).min() > LinkageSettings().lost_after / 4
+    first, second = (replace(samples, t=samples.t[part], values=samples.values[part])
+                     for part in (slice(240), slice(240, None)))
+    observer = mbse.Observer('four_bar', backend='vm').start()
+    observer.run(first)
+    of = observer.core.observer
+    state = of.filter.state.arrays(of.flat[0])
+    state['force'] = state['force'] + 1e5
+    of.resume(of.filter.state.flat(**state), samples.t[239])
+    assert observer.run(second).status[-1] == 'ok' and sum(restarts) == 1
+
+
+def test_a_start_far_away_is_where_it_is_known_to_be(restarts):
+    """An encoder that counts three turns more: the state goes there once."""
+    samples = mbse.simulate('four_bar', 2.0, sensors=SENSORS).samples
+    values = samples.values.copy()
+    values[len(values) // 3:, samples.names.index('encoder')] += 6 * np.pi
+    mbse.Observer('four_bar', sensors=SENSORS, backend='vm').run(replace(samples, values=values))
+    assert restarts == [False]
 
 
 def test_numbers_that_end_at_once_are_an_error_with_the_doubts_before():

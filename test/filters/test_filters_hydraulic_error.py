@@ -161,7 +161,7 @@ def test_what_is_no_entry_of_the_state_corrects_it_through_the_dynamics() -> Non
         return float(output(X, dependent, LOAD, machine.parameters.mean))
     found = []
     for off in (None, 0.2):
-        settings = ObserverSettings(estimator=ERROR, nominal_payload=LOAD, acceleration_psd=1e-6, pressure_psd=1e6)
+        settings = ObserverSettings(estimator=ERROR, nominal_payload=LOAD, acceleration_psd=1e-6, pressure_psd=1e4)
         observer = HydraulicObserver(machine, settings, 'vm')
         sample = np.array([5e6 if channel.kind == 'pressure' else 0.0 for channel in machine.all_channels])
         g = len(machine.coordinates)
