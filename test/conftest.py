@@ -120,8 +120,8 @@ def models() -> Iterator[None]:
         patch.setattr(steps, 'Scan', lambda function, backend: (
             scans(function, backend)[1] if function.name() == 'mbse_observer' else scan(function, backend)))
         plant = Plant.__init__
-        patch.setattr(Plant, '__init__', lambda of, machine, backend='auto': plant(
-            of, machine, 'c' if backend == 'auto' and have_compiler() else backend))
+        patch.setattr(Plant, '__init__', lambda of, machine, backend='auto', *more: plant(
+            of, machine, 'c' if backend == 'auto' and have_compiler() else backend, *more))
         yield
 
 

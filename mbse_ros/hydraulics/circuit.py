@@ -254,7 +254,7 @@ class Circuit:
         chamber_pressure = ca.SX(self.T_Vcyl.T) @ p
         forces = []
         for i, cylinder in enumerate(self.description.cylinders.values()):
-            c = self._friction(cylinder)
+            c = self.friction_numbers(cylinder)
             transition = smoothed(c['transition_velocity'], 0 if deviation is None else deviation[i])
             velocity = brown_mcphee(zd[i], c['coulomb'], c['static'], transition, c['viscous'])
             pressure = pressure_friction(zd[i], chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
@@ -291,7 +291,7 @@ class Circuit:
         """Largest friction of each cylinder at standstill (cylinders,), N."""
         chamber_pressure, bounds = ca.SX(self.T_Vcyl.T) @ p, []
         for i, cylinder in enumerate(self.description.cylinders.values()):
-            c = self._friction(cylinder)
+            c = self.friction_numbers(cylinder)
             pressed = pressure_friction(1.0, chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
                                         c['pressure_difference'], c['pressure_rod'], 1e-3)
             scale = c['scale'] if cylinder.friction.out_scale is None is cylinder.friction.in_scale else (
@@ -312,7 +312,7 @@ class Circuit:
             forces.append(cylinder.count * (push[0] - push[1]))
         return ca.vertcat(*forces)
 
-    def _friction(self, cylinder: Cylinder) -> dict[str, ca.SX | float]:
+    def friction_numbers(self, cylinder: Cylinder) -> dict[str, ca.SX | float]:
         """Numbers of a cylinder's friction; those of a direction that the file leaves out are 1."""
         found = {item.name: getattr(cylinder.friction, item.name) for item in fields(cylinder.friction)}
         return {name: 1.0 if number is None else self.values(number) for name, number in found.items()}

@@ -22,6 +22,7 @@ from ..machine.channels import Channel
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
 from .pendulum import PendulumMachine
+from .physics import NOTHING, PlantPhysics
 from .plant import SOIL, STEP_NS, Masses, Plant
 
 
@@ -145,13 +146,13 @@ class SimulatedCrane:
         """
         stamp, time = self._next_ns, (self._next_ns - self._start_ns) * 1e-9
         payload = self.payload * self.cycle.load_at(time)        # of several the first
-        state = self._state()
+        state, (_, z, _, p, _) = self._state(), self.plant.split(self._x)
         sent = self._commands(command, time, state.q)
         self._advance(stamp, time, np.array([sent[name] for name in self.controls]))
         self._next_ns = stamp + self.period_ns
         g = len(self.machine.coordinates)       # a load that hangs has its coordinates behind the machine's
         return SensorFrame(stamp, self._sample(stamp, state), {f'command/{v}': sent[v] for v in self.machine.valves},
-                           state.z[:g], state.zd[:g], state.zdd[:g], state.pressure, payload)
+                           z[:g], state.zd[:g], state.zdd[:g], p, payload)
 
     def _advance(self, stamp: int, time: float, controls: np.ndarray) -> None:
         """The plant one period later; states that late sensors measure on the way are kept."""
@@ -166,8 +167,8 @@ class SimulatedCrane:
                 self._past[delay, stamp + stop + delay] = self._state()
 
     def _state(self) -> PlantState:
-        _, z, zd, p, _ = self.plant.split(self._x)
-        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, p)
+        (z, pressure), zd = self.plant.read(self._x, self.parameters), self.plant.split(self._x)[2]
+        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, pressure)
 
     def _delays(self) -> dict[int, list[str]]:
         """Channels by the delay, ns, that their sensors truly have; no sensor measures what is to come."""
@@ -272,9 +273,10 @@ def controls_of(plant: Plant) -> tuple[str, ...]:
     return (*plant.machine.valves, *plant.drives)
 
 
-def plant_of(machine: Machine, backend: str = 'auto') -> Plant:
-    """Plant of a machine, see plant_machine."""
-    return Plant(plant_machine(machine), backend)
+def plant_of(machine: Machine, backend: str = 'auto', physics: PlantPhysics = NOTHING) -> Plant:
+    """Plant of a machine, see plant_machine, with physics beyond its file."""
+    described = physics.described(machine.description)
+    return Plant(plant_machine(machine if described is machine.description else Machine(described)), backend, physics)
 
 
 def plant_machine(machine: Machine) -> Machine:

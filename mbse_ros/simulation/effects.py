@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real machine has and its file does not say: other numbers of the plant, sensors that are wrong, loads that
+"""What a real machine has and its file does not say: other numbers, more physics, sensors that are wrong, loads that
 change."""
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 
-from ..description.basics import Scalar
+from ..description.basics import ZERO, Scalar
+from ..description.machine_parts import Cylinder, Parallel
 from ..description.model import MechanismDescription
 from ..errors import check_choice
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
+from .cycle import Move
+from .physics import NOTHING, PlantPhysics
 from .sensor_faults import FAULTS, SensorFault
 
 SHARE = 0.2             # of the largest payload that hangs on the machine
@@ -21,6 +24,9 @@ WARM_UP, WARMED = 400e3, 10.0       # Pa, by which a transducer's zero drifts, a
 BEYOND = 0.3            # m, of the load beyond its place
 HEAVIER = 150.0         # kg, of another bucket
 LATE_NS = 10_000_000
+DAMPING, STIFFNESS = 1e5, 2e4       # N s/m, N/m, beside each piston
+OUT, IN = 1.5, 0.5      # times the friction
+LIFTS = (Move(0.0, 0.5), *(Move(4.0, 3.0), Move(0.0, 2.0), Move(-4.0, 3.0), Move(0.0, 2.0)) * 2, Move(4.0, 3.0))
 DUMPED = (0.0, 0.6), (BEGIN, 0.6), (BEGIN + 0.1, 0.1)       # s, share of the largest payload
 POSITION, PISTON, ROD, PRESSURES = 'position', 'piston', 'rod', 'pressures'
 
@@ -29,9 +35,10 @@ POSITION, PISTON, ROD, PRESSURES = 'position', 'piston', 'rod', 'pressures'
 class Effect:
     """One difference of ``size`` between a machine and its file.
 
-    ``change`` gives the plant's description. ``faults``: of the ``position`` of the first cylinder or its joint, of the
-    pressures at its ``piston`` and its ``rod``, of all ``pressures``. ``load``: times, s, and shares of the largest
-    payload, linear between. ``body``: what a machine must have.
+    ``change`` gives the plant's description, ``physics`` what it has beyond. ``faults``: of the ``position`` of the
+    first cylinder or its joint, of the pressures at its ``piston`` and its ``rod``, of all ``pressures``. ``load``:
+    times, s, and shares of the largest payload, linear between. ``moves``: those of the first valve instead of random
+    ones. ``body``: what a machine must have.
     """
 
     name: str
@@ -40,14 +47,17 @@ class Effect:
     faults: Mapping[str, SensorFault] = field(default_factory=dict)
     load: tuple[tuple[float, float], ...] = ((0.0, SHARE),)
     body: str = ''
+    physics: PlantPhysics = NOTHING
+    moves: tuple[Move, ...] = ()
 
     def applies(self, machine: Machine) -> bool:
         """Whether the machine has what it changes."""
         return not self.body or self.body in machine.description.bodies
 
-    def plant_of(self, description: MechanismDescription) -> MechanismDescription:
-        """Description of the true machine."""
-        return description if self.change is None else self.change(description)
+    @property
+    def of_plant(self) -> bool:
+        """Whether the plant is another than that of the file."""
+        return self.change is not None or self.physics != NOTHING
 
     def faulty(self, machine: Machine) -> dict[str, SensorFault]:
         """Faults by channel."""
@@ -73,10 +83,23 @@ def _to(number: Scalar, value: float) -> Scalar:
     return replace(number, value=value, text='')
 
 
-def _friction_doubled(machine: MechanismDescription) -> MechanismDescription:
-    cylinders = {name: replace(item, friction=replace(item.friction, scale=_to(
-        item.friction.scale, 2.0 * item.friction.scale.value))) for name, item in machine.cylinders.items()}
-    return replace(machine, cylinders=cylinders)
+def _cylinders(change: Callable[[Cylinder], Cylinder]) -> Callable[[MechanismDescription], MechanismDescription]:
+    """The same change of all cylinders."""
+    return lambda machine: replace(machine, cylinders={name: change(item) for name, item in machine.cylinders.items()})
+
+
+def _friction(scale: float = 1.0, out: float = 1.0, back: float = 1.0) -> Callable[[Cylinder], Cylinder]:
+    def change(cylinder: Cylinder) -> Cylinder:
+        own = cylinder.friction
+        return replace(cylinder, friction=replace(own, scale=_to(own.scale, scale * own.scale.value),
+                                                  out_scale=Scalar(out), in_scale=Scalar(back)))
+    return change
+
+
+def _beside(stiffness: float = 0.0, damping: float = 0.0) -> Callable[[Cylinder], Cylinder]:
+    """A spring that is at rest in the middle of the stroke, and a damper."""
+    return lambda cylinder: replace(cylinder, parallel=Parallel(
+        ZERO, Scalar(stiffness), ZERO, Scalar(damping), Scalar(cylinder.stroke.value / 2.0)))
 
 
 def _load_beyond(machine: MechanismDescription) -> MechanismDescription:
@@ -106,10 +129,22 @@ EFFECTS = {effect.name: effect for effect in (
         whole=True)}),
     Effect('rod_on_piston_line', '', faults={ROD: SensorFault(
         'rod_on_piston_line', ('pressure',), lambda value, now, place: now.other, whole=True)}),
-    Effect('friction_doubled', '2', _friction_doubled),
+    Effect('friction_doubled', '2', _cylinders(_friction(2.0))),
+    Effect('friction_out_and_in', '1.5, 0.5', _cylinders(_friction(1.0, OUT, IN))),
+    Effect('parallel_damper', '100 kN s/m', _cylinders(_beside(damping=DAMPING)), moves=LIFTS),
+    Effect('parallel_spring', '20 kN/m', _cylinders(_beside(STIFFNESS))),
     Effect('another_bucket', '150 kg', _another_bucket, body='bucket'),
     Effect('pressures_late', '10 ms', faults={PRESSURES: SensorFault(
         'late_10_ms', ('pressure',), lambda value, now, place: value, whole=True, delay_ns=LATE_NS)}),
     Effect('zero_30_mm', '30 mm', faults={POSITION: FAULTS['zero_30_mm']}),
     Effect('zero_50_mm', '50 mm', faults={POSITION: FAULTS['zero_50_mm']}),
-    Effect('dump', '50 %', load=DUMPED))}
+    Effect('dump', '50 %', load=DUMPED),
+    Effect('line_losses', '400 kPa', physics=PlantPhysics(line_loss=200e3, line_turbulence=200e3)),
+    Effect('bristles', '5 N/um', physics=PlantPhysics(bristles=5e6)),
+    Effect('pump_sags', '30 %', physics=PlantPhysics(sag=0.3)),
+    Effect('pump_ripples', '300 kPa', physics=PlantPhysics(ripple=300e3)),
+    Effect('base_sways', '1 m/s2', physics=PlantPhysics(base_acceleration=1.0)),
+    Effect('boom_bends', '2 Hz', physics=PlantPhysics(bending=2.0)),
+    Effect('play_of_pins', '2 mm', physics=PlantPhysics(play=2e-3)),
+    Effect('pressures_lag', '20 ms', physics=PlantPhysics(sensor_lag=0.02)),
+    Effect('pressure_hysteresis', '50 kPa', physics=PlantPhysics(hysteresis=50e3)))}

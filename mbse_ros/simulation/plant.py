@@ -19,6 +19,7 @@ from ..dynamics.partition import choose_independent
 from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine
 from .pendulum import PendulumMachine
+from .physics import NOTHING, AddedPhysics, PlantPhysics, of_payload
 
 MPA = 1e6
 SOIL = 'soil'
@@ -36,10 +37,11 @@ class Plant:
     Controls (u,): commands of the valves, V, then speeds of the ``drives``, SI. ``parameters`` are the true values of
     the uncertain numbers (default: nominal); ``slow``: what is not one of them but has a symbol, by its key: the
     payload's mass, kg, and measured inclinations, rad; 'soil': force against the motion of the payload's `contact`, N.
-    Raises DescriptionError when a valve has no data.
+    ``physics``: what it has beyond its file, with states behind the others. Raises DescriptionError when a valve has no
+    data.
     """
 
-    def __init__(self, machine: Machine, backend: str = 'auto') -> None:
+    def __init__(self, machine: Machine, backend: str = 'auto', physics: PlantPhysics = NOTHING) -> None:
         if machine.unknown_valves:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
                                    'valves of kind orifice or compensated: a plant needs their data')
@@ -51,12 +53,15 @@ class Plant:
         self._free = [k for k in range(g) if k not in (*machine.actuated, *self._passive)]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
-        self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
+        self.added = AddedPhysics(physics, machine)
+        self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves),
+                       len(self.added.names)]
         ends = np.cumsum(self._sizes).tolist()
         self._parts = tuple(zip([0, *ends], ends))
         rhs = self._rhs()
         self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
         self._static = self._static_balance()
+        self._read = Kernel(self._readings(), 'vm') if physics.reads else None
 
     def start(self, position: np.ndarray, payload: Masses, parameters: np.ndarray, rod_pressure: float = 2e6,
               swing: float = 0.0, **slow: float) -> np.ndarray:
@@ -80,7 +85,8 @@ class Plant:
         pressures = volumes @ chambers / volumes.sum(axis=1)
         system, z = self.machine.system, self.machine.model.z
         return np.concatenate([q[system.dependent], q[z], np.zeros(len(z)), pressures / MPA,
-                               np.zeros(len(self.machine.valves))])
+                               np.zeros(len(self.machine.valves)),
+                               self.added.start(of_payload(payload), pressures / MPA)])
 
     def advance(self, x: np.ndarray, controls: np.ndarray, steps: int, payload: Masses, parameters: np.ndarray,
                 **slow: float) -> tuple[np.ndarray, np.ndarray]:
@@ -98,8 +104,16 @@ class Plant:
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
         """Dependent coordinates, independent ones, velocities, pressures (Pa) and spools of a state."""
-        dependent, z, zd, p, spools = (x[start:end] for start, end in self._parts)
+        dependent, z, zd, p, spools, _ = (x[start:end] for start, end in self._parts)
         return [dependent, z, zd, p * MPA, spools]
+
+    def read(self, x: np.ndarray, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Independent coordinates (g,) and pressures (volumes,), Pa, as sensors see them at a state."""
+        _, z, _, p, _ = self.split(x)
+        if self._read is None:
+            return z, p
+        z, p = map(np.atleast_1d, self._read(x, parameters))
+        return z, p
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
         """All coordinates q (n,) of a state."""
@@ -147,26 +161,39 @@ class Plant:
         """``(x, u, slow, parameters) -> (xd, consistent dependent coordinates, zdd)``."""
         machine, circuit = self.machine, self.machine.circuit
         x, u = ca.SX.sym('x', sum(self._sizes)), ca.SX.sym('u', len(machine.valves) + len(self.drives))
-        near, z, zd, p, spools = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
-        q, pressure = machine.closed(near, z), p * MPA
+        near, z, zd, p, spools, states = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
+        q, pressure, added = machine.closed(near, z), p * MPA, self.added
         place = [machine.system.q, machine.reduced.zd], [q, zd]
         Mbar, Qbar, S = ca.substitute([machine.reduced.Mbar, machine.reduced.Qbar, machine.piston_rates], *place)
         s, sd = q[machine.pistons], S @ zd
-        force = circuit.hydraulic_forces(pressure) - circuit.resisting_forces(s, sd, pressure) + (
-            circuit.end_stop_forces(s, sd))
+        resisting, bristles = added.resistance(states, s, sd, pressure)
+        force = circuit.hydraulic_forces(pressure) - resisting + circuit.end_stop_forces(s, sd)
         soil = ca.SX.sym('soil')
         (pushed,) = ca.substitute([self._dragged(soil)], *place)
         rubbed = ca.SX.zeros(zd.numel())
         for k in self._passive:
             rubbed[k] = -PIN_FRICTION * Mbar[k, k] * zd[k]
-        zdd = self._accelerations(Mbar, Qbar + S.T @ force + pushed + rubbed, zd, u[len(machine.valves):])
-        flows = ca.vertcat(*(self._flows(name, spools[i], pressure) for i, name in enumerate(machine.valves)))
+        Mbar, forces, bend = added.inertia(states, place, Mbar, Qbar + S.T @ force + pushed + rubbed)
+        zdd = self._accelerations(Mbar, forces, zd, u[len(machine.valves):])
+        flows = self._all_flows(states, spools, pressure)
         lag = ca.vertcat(*(circuit.spool_rate(name, spools[i], u[i]) for i, name in enumerate(machine.valves)))
         rates = circuit.pressure_rates(s, sd, flows) / MPA
-        xd = ca.vertcat(ca.SX.zeros(near.numel()), zd, zdd, rates, lag)
+        more = added.rates(states, bristles, bend @ ca.vertcat(1, zdd) if bend.numel() else ca.SX(), pressure, rates,
+                           flows, spools)
+        xd = ca.vertcat(ca.SX.zeros(near.numel()), zd, zdd, rates, lag, more)
         slow = ca.vertcat(*machine.parameters.states.values(), soil)
         return ca.Function('mbse_plant_rhs', [x, u, slow, machine.parameters.symbol],
-                           [xd, q[machine.system.dependent], zdd], {'cse': True})
+                           added.accelerated(states, [xd, q[machine.system.dependent], zdd]), {'cse': True})
+
+    def _readings(self) -> ca.Function:
+        """``(x, parameters) -> (independent coordinates, pressures in Pa)`` as sensors see them."""
+        machine, x = self.machine, ca.SX.sym('x', sum(self._sizes))
+        near, z, zd, p, spools, states = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
+        q, pressure = machine.joined(near, z), p * MPA
+        (S,) = ca.substitute([machine.piston_rates], [machine.system.q, machine.reduced.zd], [q, zd])
+        found = self.added.read(states, S.T @ machine.circuit.hydraulic_forces(pressure), z, pressure,
+                                self._all_flows(states, spools, pressure))
+        return ca.Function('mbse_readings', [x, machine.parameters.symbol], list(found))
 
     def _dragged(self, force: ca.SX) -> ca.SX:
         """Generalised force (g,) of a soil that pushes against the motion of the contact point with ``force``, N."""
@@ -187,12 +214,13 @@ class Plant:
         entries = dict(zip(moved, ca.vertsplit(found))) | dict(zip(free, ca.vertsplit(given) if free else []))
         return ca.vertcat(*(entries[k] for k in range(len(moved) + len(free))))
 
-    def _flows(self, name: str, spool: ca.SX, p: ca.SX) -> ca.SX:
-        """Flows (2,) of a valve; every plant has anti-cavitation valves, also where the file says nothing of them."""
-        circuit = self.machine.circuit
-        flows = circuit.valve_flows(name, spool, p)
-        valve = self.machine.hydraulics.valves[name]
-        return flows if valve.make_up is not None else flows + circuit.make_up_flows(name, p)
+    def _all_flows(self, states: ca.SX, spools: ca.SX, p: ca.SX) -> ca.SX:
+        """Flows (2 a valve,); every plant has anti-cavitation valves, also where the file says nothing of them."""
+        circuit, supplies, found = self.machine.circuit, self.added.supplies(states), []
+        for i, (name, valve) in enumerate(self.machine.hydraulics.valves.items()):
+            flows = circuit.valve_flows(name, spools[i], p, supplies)
+            found.append(flows if valve.make_up is not None else flows + circuit.make_up_flows(name, p))
+        return ca.vertcat(*found)
 
     def _static_balance(self) -> Kernel:
         """``(q, slow, parameters) -> (forces of the cylinders at rest, chamber areas)``.

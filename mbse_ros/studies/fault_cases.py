@@ -17,7 +17,7 @@ from ..errors import MbseError, SampleError
 from ..machine import Machine, load_machine
 from ..monitor.faults import Fault
 from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
-from ..simulation.cycle import random_cycle
+from ..simulation.cycle import Move, random_cycle
 from ..simulation.effects import SHARE
 from ..simulation.plant import Plant
 from ..simulation.sensor_faults import FAULTS, faulty_samples, pair_of
@@ -249,11 +249,13 @@ def frames_of(name: str, seed: int, duration: float) -> list[SensorFrame]:
 
 
 def simulated(machine: Machine, plant: Plant, seed: int, duration: float,
-              load: Sequence[tuple[float, float]] = ((0.0, SHARE),)) -> list[SensorFrame]:
-    """Such a run with any plant of a machine; ``load``: times, s, and shares of the largest payload, linear between."""
+              load: Sequence[tuple[float, float]] = ((0.0, SHARE),), moves: tuple[Move, ...] = ()) -> list[SensorFrame]:
+    """Such a run with any plant of a machine; ``load``: times, s, and shares of the largest payload, linear between;
+    ``moves`` of the first valve."""
     drives = [c for k, c in enumerate(machine.coordinates) if k not in machine.actuated]
     cycle = random_cycle(np.random.default_rng([seed, 1]), duration, machine.valves[1:], drives)
-    crane = SimulatedCrane(machine, machine.payload_data.limits[1], seed, replace(cycle, load=tuple(load)), plant=plant)
+    cycle = replace(cycle, load=tuple(load), moves=moves or cycle.moves, timed=bool(moves))
+    crane = SimulatedCrane(machine, machine.payload_data.limits[1], seed, cycle, plant=plant)
     return list(crane.advance(round(duration * 1e9)))
 
 

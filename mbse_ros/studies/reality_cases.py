@@ -111,16 +111,17 @@ def coverage(machine: Machine, frames: Sequence[SensorFrame], outputs: Sequence[
 def frames_with(name: str, effect: str, seed: int, duration: float) -> list[SensorFrame]:
     """Samples, as sound sensors give them, and truth of random motions with an effect; the same for all valves."""
     own = EFFECTS[effect]
-    if own.change is None and own.load == ((0.0, SHARE),):
+    if not own.of_plant and own.load == ((0.0, SHARE),):
         return frames_of(name, seed, duration)
-    return simulated(machine_of(name, 'orifice'), plant_with(name, own), seed, duration, own.load)
+    return simulated(machine_of(name, 'orifice'), plant_with(name, own), seed, duration, own.load, own.moves)
 
 
 @lru_cache(maxsize=64)
 def _plant(name: str, effect: str) -> Plant:
-    return plant_of(Machine(EFFECTS[effect].plant_of(machine_of(name, 'orifice').description)))
+    own, machine = EFFECTS[effect], machine_of(name, 'orifice')
+    return plant_of(Machine(own.change(machine.description)) if own.change else machine, physics=own.physics)
 
 
 def plant_with(name: str, effect: Effect) -> Plant:
     """The simulated machine with an effect, built once."""
-    return _plant(name, effect.name if effect.change else 'none')
+    return _plant(name, effect.name if effect.of_plant else 'none')

@@ -8,6 +8,7 @@ import json
 import math
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 import pytest
 from cli_support import mbse, refused
@@ -18,7 +19,7 @@ from mbse_ros.simulation.effects import EFFECTS, effects_of
 from mbse_ros.simulation.sensor_faults import samples_with
 from mbse_ros.studies.fault_cases import SegmentOutcome, frames_of, fresh_pipeline, machine_of
 from mbse_ros.studies.reality import reality_cases, summary
-from mbse_ros.studies.reality_cases import RealityOutcome, coverage, frames_with, held, unknown
+from mbse_ros.studies.reality_cases import RealityOutcome, coverage, frames_with, held, plant_with, unknown
 
 LIFT, PISTON, ROD, POSITION = 'patu655_lift', 'pressure/lift_piston', 'pressure/lift_rod', 'position/lift'
 KEYS = ['machine', 'effect', 'size', 'valve', 'seed', 'error_kg', 'share_of_full_scale', 'holds', 'seconds_wrong',
@@ -61,15 +62,26 @@ def test_a_plant_of_the_file_is_weighed_right_and_one_with_a_longer_lever_is_not
 
 def test_effects_change_the_description_of_the_plant_as_they_say() -> None:
     crane, excavator = load_mechanism('patu655'), load_mechanism('zx200')
-    rough = EFFECTS['friction_doubled'].plant_of(crane)
+    rough = EFFECTS['friction_doubled'].change(crane)
     assert [rough.cylinders[name].friction.scale.value for name in rough.cylinders] == [2.0, 2.0]
-    far = EFFECTS['load_beyond_tip'].plant_of(excavator).payload.center
+    far = EFFECTS['load_beyond_tip'].change(excavator).payload.center
     assert [number.value for number in far] == pytest.approx([1.05, 0.0, -0.1])
-    assert EFFECTS['another_bucket'].plant_of(excavator).bodies['bucket'].mass.value == 810.0
-    assert EFFECTS['zero_30_mm'].plant_of(crane) is crane
+    assert EFFECTS['another_bucket'].change(excavator).bodies['bucket'].mass.value == 810.0
     for name in ('friction_doubled', 'load_beyond_tip'):
-        changed = EFFECTS[name].plant_of(crane)
+        changed = EFFECTS[name].change(crane)
         assert replace(changed, cylinders=crane.cylinders, payload=crane.payload) == crane and changed != crane
+
+
+@pytest.mark.parametrize('effect, moved, times, force', [
+    ('parallel_damper', 0.1, 1.0, 1e4), ('parallel_damper', -0.1, 1.0, -1e4), ('friction_out_and_in', 0.1, 1.5, 0.0),
+    ('friction_out_and_in', -0.1, 0.5, 0.0), ('parallel_spring', 0.0, 1.0, 2e4 * (0.4 - 0.535 / 2))])
+def test_forces_of_the_cylinder_are_those_of_the_effect(effect, moved, times, force) -> None:
+    """At 0.4 m of 0.535 m: so many times the file's friction, N, and a force beside the piston."""
+    plant, file = plant_with(LIFT, EFFECTS[effect]).machine, machine_of(LIFT, 'orifice')
+    forces = [float(ca.Function('force', [machine.parameters.symbol], [
+        machine.circuit.resisting_forces(ca.SX([0.4]), ca.SX([moved]), ca.SX([4e6, 1e6]))])(file.parameters.mean))
+        for machine in (plant, file)]
+    assert forces[0] == pytest.approx(times * forces[1] + force)
 
 
 def samples_of(effect: str, valve: str = 'orifice') -> dict[str, np.ndarray]:
@@ -102,6 +114,14 @@ def test_effects_of_sensors_change_the_log_as_they_say() -> None:
 def test_a_dump_takes_half_of_the_full_scale_away() -> None:
     mass = {round(frame.stamp_ns * 1e-9, 2): frame.payload for frame in frames_with(LIFT, 'dump', 1, 12.0)}
     assert mass[7.99] == pytest.approx(600.0) and mass[8.11] == pytest.approx(100.0)
+
+
+def test_effects_of_physics_are_those_of_another_plant() -> None:
+    """Pressures of a sensor with hysteresis are 50 kPa beside those of a sound one, and the motion is the same."""
+    for one, two in zip(frames_of(LIFT, 1, 2.0), frames_with(LIFT, 'pressure_hysteresis', 1, 2.0)):
+        off = two.samples[PISTON] - one.samples[PISTON]
+        assert np.array_equal(one.position, two.position) and abs(off) <= 50e3 + 1e-3
+    assert abs(off) > 20e3
 
 
 def test_joints_have_their_zero_in_radians() -> None:

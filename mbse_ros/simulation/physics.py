@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Physics of real machines that their files do not describe, as options of a plant: line losses, friction with
+bristles, pumps that sag and ripple, a base that is accelerated, a boom that bends, play of pins, slow pressure
+sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import pi
+
+import casadi as ca
+import numpy as np
+
+from ..description.model import MechanismDescription
+from ..errors import DescriptionError
+from ..hydraulics.circuit import pressure_friction
+from ..machine import Machine
+from ..machine.hanging import down, hook
+from ..settings import Settings, setting
+
+MPA = 1e6
+PUMP_LAG = 0.1          # s, of a pump's pressure after its flow
+BRISTLE_TIME = 1e-3     # s, of the damping of the bristles over their stiffness
+DAMPING = 0.03          # share of the critical damping of a boom that bends
+LIVE = 0.02             # of the largest payload: of the boom's own mass this much bends with the load
+USUAL = 0.2             # of the largest payload: the load at which the boom bends with its frequency
+PUSHED = 1e3            # N, or N m of a joint, that take a pin from one side of its play to the other
+GRAVITY = 'gravity[0]'
+
+
+@dataclass(frozen=True)
+class PlantPhysics(Settings):
+    """What a plant has beyond its file; 0: nothing."""
+
+    line_loss: float = setting(0.0, 'Pressure between a chamber and its sensor at the valve, in proportion to the '
+                               'flow; at the nominal flow', 'Pa', 0.0, 1e7)
+    line_turbulence: float = setting(0.0, 'The same, in proportion to the square of the flow', 'Pa', 0.0, 1e7)
+    bristles: float = setting(0.0, "Stiffness of the friction's bristles, LuGre instead of Brown-McPhee", 'N/m', 0.0,
+                              2e7)
+    sag: float = setting(0.0, "Share of the pumps' pressure that is missing at the nominal flow of their valves", '',
+                         0.0, 0.9)
+    ripple: float = setting(0.0, "Amplitude of the pumps' ripple", 'Pa', 0.0, 5e6)
+    ripple_rate: float = setting(225.0, 'Its frequency: 9 pistons at 1500 1/min', 'Hz', 1.0, 500.0)
+    base_acceleration: float = setting(0.0, 'Amplitude of the acceleration of the base along its x axis', 'm/s2', 0.0,
+                                       20.0)
+    base_rate: float = setting(1.5, 'Its frequency', 'Hz', 0.01, 50.0)
+    bending: float = setting(0.0, 'Frequency of the boom that bends under a fifth of the largest payload', 'Hz', 0.0,
+                             50.0)
+    play: float = setting(0.0, 'Play of pins between the mechanism and the sensors of its positions', 'm or rad', 0.0,
+                          0.05)
+    sensor_lag: float = setting(0.0, 'Time constant of the pressure sensors', 's', 0.0, 1.0)
+    hysteresis: float = setting(0.0, 'Half the difference of a pressure that is read while it falls and rises', 'Pa',
+                                0.0, 5e6)
+
+    @property
+    def reads(self) -> bool:
+        """Whether sensors see something else than the plant's own positions and pressures."""
+        return any((self.line_loss, self.line_turbulence, self.play, self.sensor_lag, self.hysteresis))
+
+    def described(self, description: MechanismDescription) -> MechanismDescription:
+        """The machine, with gravity along x as a symbol where its base is accelerated."""
+        if not self.base_acceleration:
+            return description
+        x, *rest = description.gravity
+        return replace(description, gravity=(replace(x, stddev=1.0, key=GRAVITY), *rest))
+
+
+NOTHING = PlantPhysics()
+
+
+class AddedPhysics:
+    """The expressions of ``PlantPhysics`` for one machine. ``names`` (k,): its states, pressures in MPa.
+
+    Raises DescriptionError for a boom that bends without one payload.
+    """
+
+    def __init__(self, settings: PlantPhysics, machine: Machine) -> None:
+        self.settings, self.machine, valves = settings, machine, machine.hydraulics.valves.values()
+        self.pumps = tuple(dict.fromkeys(valve.pump for valve in valves)) if settings.sag or settings.ripple else ()
+        self._ports = {valve.pump: [item for item in valves if item.pump == valve.pump] for valve in valves}
+        if settings.bending and machine.description.payload is None:
+            raise DescriptionError(machine.description.file, 'payload', None, 'this section, of a boom that bends')
+        wanted = {'bristle': machine.cylinders if settings.bristles else (),
+                  'bend': ('offset', 'rate') if settings.bending else (), 'pump': self.pumps if settings.sag else (),
+                  'ripple': ('sin', 'cos') if settings.ripple else (),
+                  'base': ('sin', 'cos') if settings.base_acceleration else (),
+                  'lagged': machine.volumes if settings.sensor_lag else (),
+                  'hysteresis': machine.volumes if settings.hysteresis else ()}
+        self.names = tuple(f'{kind}/{owner}' for kind, owners in wanted.items() for owner in owners)
+
+    def start(self, payload: float, pressure: np.ndarray) -> np.ndarray:
+        """States (k,) at rest under a payload, kg, at pressures (volumes,), MPa."""
+        values = {'ripple/cos': 1.0, 'base/cos': 1.0, **{f'pump/{name}': self._nominal(name) for name in self.pumps},
+                  **{f'lagged/{name}': value for name, value in zip(self.machine.volumes, pressure)}}
+        if self.settings.bending:
+            pull = float(np.array([item.value for item in self.machine.description.gravity]) @ self._up)
+            values['bend/offset'] = self._live(payload) * pull / self._stiffness
+        return np.array([values.get(name, 0.0) for name in self.names])
+
+    def resistance(self, states: ca.SX, s: ca.SX, sd: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Forces against the motion of the cylinders (cylinders,), N, and rates of the bristles.
+
+        LuGre (C. Canudas de Wit et al., A new model for control of systems with friction, IEEE Trans. Automatic Control
+        40, 1995), with the file's numbers for its friction at constant velocity.
+        """
+        circuit, forces, rates = self.machine.circuit, [], []
+        if not self.settings.bristles:
+            return circuit.resisting_forces(s, sd, p), ca.SX(0, 1)
+        chamber = ca.SX(circuit.T_Vcyl.T) @ p
+        for i, cylinder in enumerate(self.machine.description.cylinders.values()):
+            c = circuit.friction_numbers(cylinder)
+            times = cylinder.count * c['scale'] * ca.if_else(sd[i] > 0, c['out_scale'], c['in_scale'])
+            level = times * (c['coulomb'] + (c['static'] - c['coulomb']) * ca.exp(
+                -(sd[i] / c['transition_velocity']) ** 2) + pressure_friction(
+                    1.0, chamber[2 * i], chamber[2 * i + 1], c['pressure_difference'], c['pressure_rod'], 1e-3))
+            bristle, stiffness = states[self._place('bristle')[i]], self.settings.bristles
+            rates.append(sd[i] - stiffness * ca.fabs(sd[i]) / level * bristle)
+            forces.append(stiffness * (bristle + BRISTLE_TIME * rates[-1]) + times * c['viscous'] * sd[i])
+        return ca.vertcat(*forces) + circuit.parallel_forces(s, sd), ca.vertcat(*rates)
+
+    def supplies(self, states: ca.SX) -> dict[str, ca.SX] | None:
+        """Pressures of the pumps, Pa; None: the file's."""
+        if not self.pumps:
+            return None
+        values, ripple = self.machine.circuit.values, 0.0
+        found = {name: values(self.machine.hydraulics.supplies[name]) for name in self.pumps}
+        if self.settings.sag:
+            found = {name: states[place] * MPA for name, place in zip(self.pumps, self._place('pump'))}
+        if self.settings.ripple:
+            ripple = self.settings.ripple * states[self._place('ripple')[0]]
+        return {name: ca.SX(value + ripple) for name, value in found.items()}
+
+    def inertia(self, states: ca.SX, place: tuple[list[ca.SX], list[ca.SX]], Mbar: ca.SX, Q: ca.SX
+                ) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Mass matrix (g, g), forces (g,) and a row (1 + g,) of the accelerations of the offset: its constant part and
+        what it takes of those of the coordinates.
+
+        The load is on a spring that the boom is. With the offset w along the vertical n, and J, the load's row of it:
+        ``Mbar zdd + m J' wdd = Q`` and ``m J zdd + m wdd = m g n - k w - d wd - m Jdot zd``. Here wdd is eliminated.
+        """
+        if not self.settings.bending:
+            return Mbar, Q, ca.SX(1, 0)
+        machine, payload = self.machine, self.machine.payload_data
+        height = ca.dot(ca.SX(self._up), hook(payload, machine.system))
+        zd, R = machine.reduced.zd, machine.reduced.R
+        row = ca.jacobian(height, machine.system.q) @ R
+        turned = ca.jtimes(row.T, machine.system.q, R @ zd).T @ zd
+        row, turned, weight = ca.substitute([row, turned, ca.dot(ca.SX(self._up), machine.system.gravity)], *place)
+        offset, rate = (states[k] for k in self._place('bend'))
+        mass = self._live(machine.payload[0])
+        damping = 2.0 * DAMPING * self._stiffness / (2.0 * pi * self.settings.bending)
+        pull = mass * (weight - turned) - self._stiffness * offset - damping * rate
+        return Mbar - mass * row.T @ row, Q - row.T * pull, ca.horzcat(pull / mass, -row)
+
+    def accelerated(self, states: ca.SX, expressions: list[ca.SX]) -> list[ca.SX]:
+        """Expressions with the gravity of a frame that is accelerated along x."""
+        if not self.settings.base_acceleration:
+            return expressions
+        parameters = self.machine.parameters
+        x = parameters.symbol[parameters.names.index(GRAVITY)]
+        return ca.substitute(expressions, [x], [
+            x - self.settings.base_acceleration * states[self._place('base')[0]]])      # type: ignore[no-any-return]
+
+    def read(self, states: ca.SX, forces: ca.SX, z: ca.SX, p: ca.SX, flows: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Positions (g,) and pressures (volumes,), Pa, as sensors see them; ``forces`` (g,) that push the coordinates,
+        ``flows`` of all valves, m3/s."""
+        side = ca.vertcat(*(ca.tanh(forces[k] / PUSHED) if k in self.machine.actuated else 0.0
+                            for k in range(z.numel())))
+        lagged = [states[k] * MPA for k in self._place('lagged')]
+        pressure = ca.vertcat(*lagged) if lagged else self._at_sensors(p, flows)
+        for i, k in enumerate(self._place('hysteresis')):
+            pressure[i] -= states[k] * MPA
+        return z + self.settings.play / 2.0 * side, pressure
+
+    def rates(self, states: ca.SX, bristles: ca.SX, bend: ca.SX, p: ca.SX, pressure_rates: ca.SX, flows: ca.SX,
+              spools: ca.SX) -> ca.SX:
+        """Rates (k,) of the states; ``bend``: acceleration of the offset; pressures in Pa, ``pressure_rates`` MPa/s."""
+        found: dict[str, ca.SX] = dict(zip((n for n in self.names if n.startswith('bristle/')), ca.vertsplit(bristles)))
+        named = dict(zip(self.names, ca.vertsplit(states))) if self.names else {}
+        if self.settings.bending:
+            found |= {'bend/offset': named['bend/rate'], 'bend/rate': bend}
+        for kind, frequency in (('ripple', self.settings.ripple_rate), ('base', self.settings.base_rate)):
+            if f'{kind}/sin' in named:
+                found |= {f'{kind}/sin': 2.0 * pi * frequency * named[f'{kind}/cos'],
+                          f'{kind}/cos': -2.0 * pi * frequency * named[f'{kind}/sin']}
+        for name in self.pumps if self.settings.sag else ():
+            share = sum(self._drawn(valve.name, flows, spools) for valve in self._ports[name]) / sum(
+                valve.nominal_flow.value for valve in self._ports[name] if valve.nominal_flow)
+            found[f'pump/{name}'] = (self._nominal(name) * (1.0 - self.settings.sag * ca.fmin(share, 1.0))
+                                     - named[f'pump/{name}']) / PUMP_LAG
+        signal = pressure_rates
+        if self.settings.sensor_lag:
+            seen = self._at_sensors(p, flows) / MPA
+            signal = (seen - states[self._place('lagged')]) / self.settings.sensor_lag
+            found |= dict(zip((n for n in self.names if n.startswith('lagged/')), ca.vertsplit(signal)))
+        for i, name in enumerate(self.machine.volumes if self.settings.hysteresis else ()):
+            found[f'hysteresis/{name}'] = signal[i] - ca.fabs(signal[i]) * named[f'hysteresis/{name}'] / (
+                self.settings.hysteresis / MPA)
+        return ca.vertcat(*(found[name] for name in self.names)) if self.names else ca.SX(0, 1)
+
+    @property
+    def _up(self) -> np.ndarray:
+        return -down(self.machine.description)
+
+    @property
+    def _stiffness(self) -> float:
+        """Of the boom at the load, N/m."""
+        limit = self.machine.payload_data.limits[1]
+        return (USUAL + LIVE) * limit * (2.0 * pi * self.settings.bending) ** 2
+
+    def _live(self, payload: float | ca.SX) -> float | ca.SX:
+        """Mass that bends the boom, kg."""
+        return payload + LIVE * self.machine.payload_data.limits[1]
+
+    def _at_sensors(self, p: ca.SX, flows: ca.SX) -> ca.SX:
+        """Pressures at the valves' end of the lines, Pa."""
+        s, circuit, nominal = self.settings, self.machine.circuit, []
+        for valve in self.machine.hydraulics.valves.values():
+            nominal += [valve.nominal_flow.value if valve.nominal_flow else 1.0] * 2
+        share = ca.SX(circuit.T_pQ) @ (flows / ca.DM(nominal))
+        return p + s.line_loss * share + s.line_turbulence * share * ca.fabs(share)
+
+    def _drawn(self, valve: str, flows: ca.SX, spools: ca.SX) -> ca.SX:
+        """Flow that a valve takes from its pump, m3/s."""
+        i = self.machine.valves.index(valve)
+        return ca.fmax(ca.if_else(spools[i] > 0, flows[2 * i], flows[2 * i + 1]), 0)
+
+    def _nominal(self, pump: str) -> float:
+        """Pressure of a pump, MPa."""
+        return self.machine.hydraulics.supplies[pump].value / MPA
+
+    def _place(self, kind: str) -> list[int]:
+        return [k for k, name in enumerate(self.names) if name.startswith(f'{kind}/')]
+
+
+def of_payload(payload: float | Mapping[str, float]) -> float:
+    """One mass, kg, of one payload or the first of several."""
+    return next(iter(payload.values())) if isinstance(payload, Mapping) else payload
