@@ -51,7 +51,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     up to there, with its ``motion.failure``.
 
     A machine: ``payload`` kg, of several {name: kg}, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'),
-    ``ramp`` s, ``base_roll``, ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of
+    ``ramp`` s, ``base_roll``, ``base_pitch`` deg, ``soil`` N, ``swing`` deg, ``physics`` by name, as of
     ``simulation.work.working_machine``; ``rate`` (default 100); ``duration``, s: the cycle again and again for so
     long, or its beginning (default: the cycle once).
 

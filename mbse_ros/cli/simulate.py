@@ -37,6 +37,8 @@ def simulate(
             help='Machine: force of the soil on its `payload.contact` while the cycle digs, N. [0]')] = None,
         swing: Annotated[float | None, typer.Option(
             help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
+        physics: Annotated[str | None, typer.Option(
+            help="Machine: what it has beyond its file, e.g. 'bending=2 ripple=3e5' (docs/reality.md).")] = None,
         duration: Annotated[float | None, typer.Option(
             help='Length, s; the cycle of a machine is repeated. [5, of a machine the cycle once]')] = None,
         dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
@@ -78,7 +80,7 @@ def simulate(
     from ..report.files import check_file, check_folder
     machine: dict[str, object] = {
         'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
-        'base_roll': base_roll, 'base_pitch': base_pitch, 'soil': soil, 'swing': swing}
+        'base_roll': base_roll, 'base_pitch': base_pitch, 'soil': soil, 'swing': swing, 'physics': physics}
     mechanism: dict[str, object] = {'dt': dt, 'scheme': scheme, 'order': order}
     others: dict[str, object] = {'formulation': formulation, 'coordinates': coordinates, 'independent': independent,
                                  'pictures': pictures}
@@ -90,8 +92,9 @@ def simulate(
         from ..api.simulate import simulate_bag
         from ..machine import load_machine
         from ..report.text import tracked
-        from ..simulation.work import masses_of
+        from ..simulation.work import masses_of, physics_in
         machine['payload'] = None if payload is None else masses_of(payload)
+        machine['physics'] = None if physics is None else physics_in(physics)
         hand_over(simulate_bag(load_machine(name), output, tracked=tracked, **_given(
             {**machine, 'seed': seed, 'duration': duration})), None, wrote=wrote)
         return

@@ -6,14 +6,14 @@ sensors."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import pi
 
 import casadi as ca
 import numpy as np
 
 from ..description.model import MechanismDescription
-from ..errors import DescriptionError
+from ..errors import DescriptionError, check_choice
 from ..hydraulics.circuit import pressure_friction
 from ..machine import Machine
 from ..machine.hanging import down, hook
@@ -232,6 +232,13 @@ class AddedPhysics:
 
     def _place(self, kind: str) -> list[int]:
         return [k for k, name in enumerate(self.names) if name.startswith(f'{kind}/')]
+
+
+def physics_of(options: Mapping[str, float]) -> PlantPhysics:
+    """Physics by the names of its numbers; raises SettingError."""
+    for name in options:
+        check_choice('physics', name, [item.name for item in fields(PlantPhysics)])
+    return PlantPhysics(**options)
 
 
 def of_payload(payload: float | Mapping[str, float]) -> float:

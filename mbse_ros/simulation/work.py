@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Real
 
 from ..errors import SettingError, check_choice
+from ..filters.linkage_settings import numbers
 from ..machine import Machine
-from .crane import CraneSettings, SimulatedCrane, cycle_by_name
+from .crane import CraneSettings, SimulatedCrane, cycle_by_name, plant_of
+from .physics import PlantPhysics, physics_of
 from .plant import Masses
 
 START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same samples
@@ -22,14 +25,14 @@ LONGEST = 1e6                            # s
 def working_machine(machine: Machine, payload: Masses | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
                     ramp: float = 0.2, rate: float = 100.0, base_roll: float | None = None,
                     base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0,
-                    duration: float | None = None) -> SimulatedCrane:
+                    duration: float | None = None, physics: Mapping[str, float] | None = None) -> SimulatedCrane:
     """The machine at work; the same arguments give the same samples.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), of several all of them by their names, ``ramp`` in
     s, ``rate`` in Hz, attitude of the base in deg, ``soil``: force on the payload's contact while the cycle digs, N,
     ``swing``: where a load that hangs is let go, deg from the vertical, ``duration``: how long it works, s, by the
-    cycle again and again (None: the cycle once).
-    Raises SettingError.
+    cycle again and again (None: the cycle once), ``physics``: what it has beyond its file, numbers of ``PlantPhysics``
+    by their names. Raises SettingError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
@@ -40,7 +43,8 @@ def working_machine(machine: Machine, payload: Masses | None = None, seed: int =
         hands = hands.repeated(math.ceil(duration / hands.duration)) if duration > hands.duration else hands
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
     return SimulatedCrane(machine, payload, seed, hands, CraneSettings(rate=rate), start_ns=START_NS, base=base,
-                          soil=_soil(machine, soil, cycle), swing=_swing(machine, swing))
+                          soil=_soil(machine, soil, cycle), swing=_swing(machine, swing),
+                          plant=plant_of(machine, physics=physics_of(physics)) if physics else None)
 
 
 def frame_count(crane: SimulatedCrane, duration: float | None = None) -> int:
@@ -60,6 +64,16 @@ def masses_of(text: str) -> Masses:
     if len(found) < len(pairs):
         raise SettingError('payload', text, 'each name once')
     return found
+
+
+def physics_in(text: str) -> dict[str, float]:
+    """``bending=2 ripple=3e5``. Raises SettingError."""
+    found = {name: values.tolist() for name, values in numbers('physics', text, [
+        item.name for item in fields(PlantPhysics)]).items()}
+    for name, values in found.items():
+        if len(values) != 1:
+            raise SettingError(f'physics: {name}', values, 'one number')
+    return {name: value for name, (value,) in found.items()}
 
 
 def _payload(machine: Machine, payload: Masses | None) -> Masses:

@@ -91,3 +91,17 @@ def test_a_machine_is_the_command_line_s(tmp_path):
     np.testing.assert_array_equal(part.samples.values, run.samples.values[:101])
     np.testing.assert_array_equal(part.position, run.position[:101])
     assert part.payload[0] == 80.0 and part.units['velocity/lift'] == 'm/s' and part.t[-1] == pytest.approx(1.0)
+
+
+def test_a_machine_has_physics_beyond_its_file_here_and_on_the_command_line(tmp_path):
+    assert command('simulate', 'patu655_lift', '-o', tmp_path / 'bag', '--duration', 1, '--physics', 'play=4e-3'
+                   ).status == 0
+    plain, loose = (mbse.simulate('patu655_lift', 1.0, physics=physics) for physics in (None, {'play': 4e-3}))
+    off = (loose.samples.values - plain.samples.values)[:, loose.samples.names.index('position/lift')]
+    assert np.allclose(off, 2e-3) and np.array_equal(plain.position, loose.position)
+    mbse.write_bag(tmp_path / 'mine', loose)
+    theirs, ours = (list(Bag(tmp_path / name).messages()) for name in ('bag', 'mine'))
+    assert theirs == ours
+    for wrong in ({'plays': 1.0}, {'play': 'much'}, {'play': float('nan')}, 'play=1'):
+        with pytest.raises(SettingError, match='p(lay|hysics)'):
+            mbse.simulate('patu655_lift', physics=wrong)
