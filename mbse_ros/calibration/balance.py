@@ -19,7 +19,7 @@ import numpy as np
 from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..filters.force_balance import ForceBalance, force_balance
-from ..filters.hydraulic_state import direct, state_names
+from ..filters.hydraulic_state import direct, state_names, uncertain_delays
 from ..machine import Machine
 from ..machine.equations import check_single
 
@@ -39,15 +39,18 @@ MORE = 1.5          # times half a window, over which the speed may change
 @dataclass(frozen=True)
 class Windows:
     """Means of the windows (n,) of a log at times ``t`` (n,), s: states ``X`` (n, nx), SI, as the observer's, 0 where
-    the balance of forces asks for nothing; ``covariance`` (n, nx, nx) of them by the noise of the samples."""
+    the balance of forces asks for nothing; ``covariance`` (n, nx, nx) of them by the noise of the samples. Where the
+    delay of a sensor is uncertain both go on with the rates of the state. ``ends`` (n, g, 2): speeds of the coordinates
+    in the first and the last third."""
 
     t: np.ndarray
     X: np.ndarray
     covariance: np.ndarray
+    ends: np.ndarray
 
     def part(self, chosen: np.ndarray) -> Windows:
         """Some of the windows."""
-        return Windows(self.t[chosen], self.X[chosen], self.covariance[chosen])
+        return Windows(self.t[chosen], self.X[chosen], self.covariance[chosen], self.ends[chosen])
 
 
 def unmeasured(machine: Machine) -> tuple[str, ...]:
@@ -66,14 +69,15 @@ def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = 
         raise DescriptionError(machine.description.file, 'sensors', None, 'a sensor for each of these, which '
                                'the force balance needs: ' + ', '.join(missing))
     names, channels = state_names(machine)[0], direct(machine)
+    size = len(names) * (1 + uncertain_delays(machine))
     needed = {name: channels[name] for name in names if name.startswith(NEEDED)}
     own = {name: series[channel.name] for name, channel in needed.items() if channel.name in series}
     if len(own) < len(needed):
-        return _empty(len(names))
+        return _empty(size, len(machine.coordinates))
     start, end = max(t[0] for t, _ in own.values()), min(t[-1] for t, _ in own.values())
     middle = np.arange(start + length / 2, end - length / 2 + 1e-9, length)
-    X, P = np.zeros((len(middle), len(names))), np.zeros((len(middle), len(names), len(names)))
-    usable = np.ones(len(middle), dtype=bool)
+    X, P = np.zeros((len(middle), size)), np.zeros((len(middle), size, size))
+    usable, ends = np.ones(len(middle), dtype=bool), np.zeros((len(middle), len(machine.coordinates), 2))
     for name, (t, y) in own.items():
         gain, offset, zero = needed[name].nominal
         noise, value = needed[name].sensor.noise / abs(gain), (y - offset) / gain + zero
@@ -84,21 +88,33 @@ def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = 
             if len(x) < FEWEST or np.diff(x, prepend=-1.0, append=1.0).max() > 2 * HOLE:
                 usable[k] = False
                 continue
-            rows = _rows(x, length / 2)[:len(places)]
-            X[k, places] = rows @ value[first:last]
-            P[k][np.ix_(places, places)] = noise ** 2 * rows @ rows.T
-    return Windows(middle, X, P).part(usable)
+            rows, entries = _rows(x, length / 2)[:len(places)], places
+            if size > len(names):
+                rows, entries = np.vstack([rows, rows @ _slopes(t[first:last])]), [*places, *np.add(places, len(names))]
+            X[k, entries] = rows @ value[first:last]
+            P[k][np.ix_(entries, entries)] = noise ** 2 * rows @ rows.T
+            if len(places) > 1:
+                ends[k, places[0]] = [np.polyfit(x[third], value[first:last][third], 1)[0] / (length / 2)
+                                      for third in (x <= x[len(x) // 3], x >= x[-1 - len(x) // 3])]
+    return Windows(middle, X, P, ends).part(usable)
 
 
 def _rows(x: np.ndarray, half: float) -> np.ndarray:
-    """Weights (3, n) of samples at places x (n,), -1 to 1, in a window: mean, slope and second derivative."""
-    weight = (1 - x ** 2) ** 2
-    fit = np.linalg.pinv(np.vander(x, 3, increasing=True))
+    """Weights (3, n) of samples at places x (n,), -1 to 1, in a window: mean, slope and second derivative. Each stands
+    for what is nearest to it: a window that has a sample at one end alone is else one of another time."""
+    cells = np.diff(np.concatenate([[-1.0], (x[1:] + x[:-1]) / 2, [1.0]]))
+    weight = cells * (1 - x ** 2) ** 2
+    fit = np.linalg.pinv(np.vander(x, 3, increasing=True) * np.sqrt(cells)[:, None]) * np.sqrt(cells)
     return np.vstack([weight / weight.sum(), fit[1] / half, 2 * fit[2] / half ** 2])
 
 
-def _empty(size: int) -> Windows:
-    return Windows(np.zeros(0), np.zeros((0, size)), np.zeros((0, size, size)))
+def _slopes(t: np.ndarray) -> np.ndarray:
+    """Derivatives (n, n) by the time of samples at ``t`` (n,), s, as a matrix on their values: by second order."""
+    return np.asarray(np.gradient(np.eye(len(t)), t, axis=0))
+
+
+def _empty(size: int, g: int) -> Windows:
+    return Windows(np.zeros(0), np.zeros((0, size)), np.zeros((0, size, size)), np.zeros((0, g, 2)))
 
 
 @dataclass(frozen=True)
@@ -121,12 +137,14 @@ class Moments:
 
 
 class CalibrationBalance:
-    """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders."""
+    """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders; ``X``:
+    symbols of a window's state, with its rates where they count."""
 
     def __init__(self, machine: Machine) -> None:
         check_single(machine)
         self.machine, (self.names, _) = machine, state_names(machine)
-        self.found: ForceBalance = force_balance(machine, self.names)
+        self.found: ForceBalance = force_balance(machine, self.names, rated=True)
+        self.X = ca.vertcat(self.found.X, self.found.rate)
         self.equations = tuple('+'.join(name for name, own in zip(machine.cylinders, row) if own)
                                for row in self.found.concerns)
 
@@ -144,7 +162,7 @@ class CalibrationBalance:
     def _terms(self) -> ca.Function:
         p, mass = self.machine.parameters.symbol, self.mass
         found = [self.found.g, ca.jacobian(self.found.g, p), ca.jacobian(self.found.g, mass)]
-        return ca.Function('mbse_calibration', [self.found.near, self.found.X, p, mass], [ca.densify(f) for f in found],
+        return ca.Function('mbse_calibration', [self.found.near, self.X, p, mass], [ca.densify(f) for f in found],
                            {'cse': True})
 
     @cached_property
@@ -157,8 +175,9 @@ class CalibrationBalance:
         """``(near, X, p, mass)`` -> pistons, speeds, their derivatives by X, those of g by X, size of the levers."""
         b = self.found
         levers = ca.sqrt(ca.sum2(b.levers ** 2))
-        outputs = [b.pistons, b.speeds, ca.densify(b.rates), ca.densify(ca.jacobian(b.g, b.X)), levers]
-        inputs = [b.near, b.X, self.machine.parameters.symbol, self.mass]
+        outputs = [b.pistons, b.speeds, ca.densify(ca.jacobian(b.speeds, self.X)),
+                   ca.densify(ca.jacobian(b.g, self.X)), levers]
+        inputs = [b.near, self.X, self.machine.parameters.symbol, self.mass]
         return ca.Function('mbse_calibration_motion', inputs, outputs, {'cse': True})
 
     def moments(self, windows: Windows, half: float, mass: float = 0.0) -> Moments:
@@ -166,7 +185,7 @@ class CalibrationBalance:
         mechanism cannot reach are left out."""
         near, reached = self.solved(windows.X[:, :len(self.machine.coordinates)])
         w = windows.part(reached)
-        n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), len(self.names)
+        n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), self.X.numel()
         if not n:
             return Moments(near, w.X, *(np.zeros((0, size)) for size in (a, a, c, c, a)))
         found = self.motion(near.T, w.X.T, self.machine.parameters.mean, mass)
@@ -191,7 +210,9 @@ class CalibrationBalance:
         room = MARGIN * (high - low) + np.array([0.0 if c.end_stop is None else c.end_stop.length.value
                                                  for c in cylinders])
         inside = (pistons > low + room) & (pistons < high - room)
-        return inside & (np.abs(speeds) - change > np.maximum(least, SURE * doubt))
+        ends = rates[:, :, g:2 * g] @ w.ends * np.sign(speeds)[:, :, None]
+        steady = (ends > least[:, None]).all(axis=2)
+        return inside & steady & (np.abs(speeds) - change > np.maximum(least, SURE * doubt))
 
     def solved(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dependent coordinates (r, n_q - g) along positions (n, g), and which (n,) of them are reached."""

@@ -20,17 +20,18 @@ from ..errors import DescriptionError, SettingError
 from ..machine import Machine
 
 OPTION = 'free'
+LATE = 0.01     # s: a usual delay of a sensor
 _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
             (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False),
             (r'bulk_modulus', 0.1, True), (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False),
-            (r'\.bias$', 0.002, False))
+            (r'\.bias$', 0.002, False), (r'\.delay$', LATE, False))
 """By key: a deviation of a number of which the file says none, SI or a share of the value."""
 _UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke|closed_length|volume)$', 'm'),
           (r'\.(coulomb|static)$', 'N'), (r'\.viscous$', 'N*s/m'), (r'\.transition_velocity$', 'm/s'),
           (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.offset$|bulk_modulus$', 'Pa'),
           (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'), (r'\.parallel\.constant$', 'N'),
           (r'\.parallel\.linear$', 'N/m'), (r'\.parallel\.cubic$', 'N/m^3'), (r'\.parallel\.damping$', 'N*s/m'),
-          (r'\.parallel\.about$', 'm'))
+          (r'\.parallel\.about$', 'm'), (r'\.delay$', 's'))
 """By key: the unit of a deviation that is given with one."""
 _GIVEN = {'gravity': 'a number of the machine: gravity is that of the place, and all weights go with it: write it into '
                      'the file',
@@ -81,14 +82,16 @@ def bounds_of(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _matching(description: MechanismDescription, pattern: str, word: str) -> dict[str, Scalar]:
-    """Numbers whose keys the pattern fits: all that have one, a friction's common factor where it is left out, and
-    other forms of it."""
+    """Numbers whose keys the pattern fits: all that have one, a friction's common factor where it is left out,
+    other forms of it, and delays of sensors."""
     for key, expected in _GIVEN.items():
         if pattern.startswith(key):
             raise SettingError(OPTION, word, expected)
     known = {key.removeprefix('parameters.') if key.startswith('parameters.') else key: item
              for key, item in scalars(description).items() if not key.startswith(tuple(_GIVEN))}
     forms: dict[str, Scalar] = {}
+    for name in description.sensors if description.hydraulics is not None else ():
+        forms[f'sensors.{name}.delay'] = Scalar(0.0, stddev=LATE)
     for name, cylinder in description.cylinders.items():
         known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
         forms |= _forms(name, cylinder)

@@ -79,13 +79,13 @@ def _functions(balance: CalibrationBalance, k: int, place: int) -> tuple[ca.Func
     """``(near, X, numbers, mass)`` -> friction of a cylinder, its lever in equation ``k``, pressures (volumes,), as
     they are without the sensors' errors; ``(speed, pressures, numbers)`` -> friction, derivatives by the numbers."""
     machine, b = balance.machine, balance.found
-    p, numbers = state_parts(balance.names, without_sensor_errors(machine, balance.names, b.X))['pressure'], \
+    p, numbers = state_parts(balance.names, without_sensor_errors(machine, balance.names, b.X, b.rate))['pressure'], \
         machine.parameters.symbol
     speed, pressures = ca.SX.sym('speed'), ca.SX.sym('pressures', p.numel())
     speeds = ca.SX.zeros(len(machine.cylinders))
     speeds[place] = speed
     friction = machine.circuit.friction_forces(speeds, pressures)[place]
     here = ca.substitute([friction], [speed, pressures], [b.speeds[place], p])[0]
-    return (ca.Function('mbse_friction', [b.near, b.X, numbers, balance.mass], [here, b.levers[k, place], p]),
+    return (ca.Function('mbse_friction', [b.near, balance.X, numbers, balance.mass], [here, b.levers[k, place], p]),
             ca.Function('mbse_friction_curve', [speed, pressures, numbers],
                         [friction, ca.densify(ca.jacobian(friction, numbers))]))

@@ -108,7 +108,7 @@ class Planner:
         balance, g = self.balance, len(self.machine.coordinates)
         names, n = balance.names, len(speeds)
         pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
-        X = np.zeros((n, len(names)))
+        X = np.zeros((n, balance.X.numel()))
         X[:, :g], X[:, pressures] = self.grid[k], REST
         near, p = np.tile(self.near[k], (n, 1)), self.machine.parameters.mean
         for step in range(ITERATIONS):

@@ -20,7 +20,8 @@ from .language.units import parse_unit, split_number
 from .model import MechanismDescription
 
 _INDEX = re.compile(r'(.*)\[(\d+)\]')
-_SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}
+_SHOWN = {'offset': ('kPa', 1e3), 'delay': ('ms', 1e-3), 'roll': ('deg', 0.017453292519943295),
+          'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
 PARALLEL = '.parallel'  # section of a cylinder that a file may leave out
 LINKS = 'bodies.'       # how keys of a URDF's links begin

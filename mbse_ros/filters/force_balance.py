@@ -26,7 +26,7 @@ from ..dynamics.forces.inertial_forces import inertial_forces
 from ..machine import Machine
 from ..machine.equations import by_cylinder
 from ..machine.hanging import down, hook
-from .hydraulic_state import direct, errors_of, state_parts
+from .hydraulic_state import direct, errors_of, late, state_parts, uncertain_delays
 
 SPREAD = 0.2        # 1 sigma of u, of a load of which nothing is known
 LASTING = 20.0      # s, after which an amplitude has fallen to 1/e, as far as the observer knows
@@ -89,7 +89,8 @@ class ForceBalance:
     (a, cylinders) of a cylinder's force in g. ``deviation`` (cylinders,), m/s: symbols of the standard deviations of
     the speeds, over which the friction is smoothed; (0,) where they count as known. ``signs`` (cylinders,): the sign of
     the friction, -1 to 1, as far as it is known, ``bounds`` (cylinders,), N, its largest size where it is not.
-    ``concerns`` (a, cylinders): whose friction is in an equation.
+    ``concerns`` (a, cylinders): whose friction is in an equation. ``rate`` (nx,), SI: symbols of the rates of X where a
+    sensor's delay is uncertain, else (0,).
     """
 
     near: ca.SX
@@ -103,22 +104,25 @@ class ForceBalance:
     bounds: ca.SX
     levers: ca.SX
     concerns: np.ndarray
+    rate: ca.SX
 
 
-def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False, open_loops: bool = False
-                  ) -> ForceBalance:
+def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False, open_loops: bool = False,
+                  rated: bool = False) -> ForceBalance:
     """Residual of the equations of motion (Pyrhönen et al., mass estimation, Eq. 55) at coordinates solved for the
     independent ones.
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
     ``open_loops``: in all coordinates q of the mechanism, (n,), instead of ``near`` and of the positions in X, and
-    without the sensors' errors: for those who follow what these do to the state.
+    without the sensors' errors: for those who follow what these do to the state. ``rated``: with errors of delays, too,
+    for those who know the rates.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
     deviation = ca.SX.sym('deviation', len(machine.cylinders)) if smooth else ca.SX(0, 1)
     system, reduced, circuit = machine.system, machine.reduced, machine.circuit
-    part = state_parts(names, X if open_loops else without_sensor_errors(machine, names, X))
+    rate = ca.SX.sym('rate', len(names) * (rated and uncertain_delays(machine)))
+    part = state_parts(names, X if open_loops else without_sensor_errors(machine, names, X, rate))
     z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pressure'))
     speeds, unknown = machine.piston_rates @ zd, ca.SX.sym('friction', len(machine.cylinders))
     force = circuit.hydraulic_forces(p) - unknown
@@ -141,16 +145,21 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
         [g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
         [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
     return ForceBalance(system.q if open_loops else near, X, deviation, g, pistons, speeds, rates, signs, bounds,
-                        levers, concerns)
+                        levers, concerns, rate)
 
 
-def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
-    """The state (nx,) that the same samples would have given with offsets and gains that differ from the file's.
+def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX, rate: ca.SX | None = None) -> ca.SX:
+    """The state (nx,) that the same samples would have given with offsets and gains that differ from the file's, and,
+    with the ``rate`` (nx,) of the state, delays. What has no sensor itself is as late as the position it comes from.
 
     It is X itself at the file's numbers.
     """
-    entries = ca.vertsplit(X)
-    for name, channel in direct(machine).items():
+    entries, sensors = ca.vertsplit(X), direct(machine)
+    for i, name in enumerate(names):
+        channel = sensors.get(name, sensors.get(f'position/{name.partition("/")[2]}'))
+        if rate is not None and rate.numel() and channel is not None:
+            entries[i] = entries[i] + rate[i] * late(machine, channel)
+    for name, channel in sensors.items():
         i, (gain, offset, zero), found = names.index(name), channel.nominal, errors_of(machine, channel)
         if any(isinstance(number, ca.SX) for number in found):
             entries[i] = (gain * (entries[i] - zero) + offset - found[1]) / found[0] + zero

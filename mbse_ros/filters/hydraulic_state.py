@@ -142,6 +142,11 @@ def late(machine: Machine, channel: Channel) -> ca.SX | float:
     return found - delay.value if delay is not None and isinstance(found, ca.SX) else 0.0
 
 
+def uncertain_delays(machine: Machine) -> bool:
+    """Whether the delay of a sensor is uncertain, so that the rates of the state count."""
+    return any(isinstance(late(machine, channel), ca.SX) for channel in machine.all_channels)
+
+
 def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX | float]:
     """Gain and offset, symbols where they are uncertain."""
     sensor, values = channel.sensor, machine.system.values

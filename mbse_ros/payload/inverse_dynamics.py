@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from ..filters.force_balance import force_balance
+from ..filters.hydraulic_model import hydraulic_model
 from ..filters.hydraulic_state import state_names, state_parts
 from ..machine import Machine
 
@@ -52,12 +53,18 @@ def residual(machine: Machine) -> Residual:
     """Residual of the equations of motion (Pyrhönen et al., mass estimation, Eq. 55) at coordinates solved for the
     independent ones.
 
-    The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
-    the mass as that of every other parameter.
+    The sensors' offsets, gains and delays appear in it as errors of what the observer found, so that their uncertainty
+    reaches the mass as that of every other parameter.
     """
-    names, _ = state_names(machine)
-    balance = force_balance(machine, names)
+    names, scale = state_names(machine)
+    balance = force_balance(machine, names, rated=True)
     X, g, concerns, part = balance.X, balance.g, balance.concerns, state_parts(names, balance.X)
+    pistons, speeds, rates = balance.pistons, balance.speeds, balance.rates
+    if balance.rate.numel():        # by the observer's model; valves' spools have no sensors
+        model = hydraulic_model(machine)
+        f = ca.substitute(model.f * scale, ca.vertcat(model.X, model.U), ca.vertcat(X / scale, 0 * model.U))
+        f = ca.substitute(f, model.dependent, balance.near) if model.dependent.numel() else f
+        g, pistons, speeds, rates = ca.substitute([g, pistons, speeds, rates], [balance.rate], [f])
     unknowns, moving = machine.payload, ca.vertcat(part['velocity'], part['acceleration'])
     G1 = ca.jacobian(g, unknowns)
     motion = [i for i, name in enumerate(names) if name.startswith(('velocity/', 'acceleration/'))]
@@ -66,7 +73,7 @@ def residual(machine: Machine) -> Residual:
     slopes, masses = ca.SX(unknowns.numel() * len(concerns), X.numel()), unknowns.numel()
     slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), masses, len(motion))
     g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
-    return Residual(balance.near, X, g0, G1, share, slopes, balance.pistons, balance.speeds, balance.rates, concerns)
+    return Residual(balance.near, X, g0, G1, share, slopes, pistons, speeds, rates, concerns)
 
 
 def weighing(machine: Machine, n: int, a: int) -> ca.Function:
