@@ -16,6 +16,7 @@ from ..description.language.quantity import not_negative, read_number
 from ..description.load import parse_mechanism
 from ..description.machine_parts import Cylinder
 from ..description.model import MechanismDescription
+from ..description.sections.load_hydraulics import PARALLEL
 from ..errors import DescriptionError, SettingError
 from ..machine import Machine
 
@@ -94,7 +95,7 @@ def _matching(description: MechanismDescription, pattern: str, word: str) -> dic
         forms[f'sensors.{name}.delay'] = Scalar(0.0, stddev=LATE)
     for name, cylinder in description.cylinders.items():
         known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
-        forms |= _forms(name, cylinder)
+        forms |= forms_of(name, cylinder)
     known = {key: item for key, item in forms.items()       # only a pattern that names a new form asks for it
              if key.rpartition('.')[2] in pattern or '.parallel.' in pattern} | known
     fits = re.compile('.*'.join(map(re.escape, pattern.removeprefix('parameters.').split('*'))))
@@ -109,13 +110,15 @@ def _matching(description: MechanismDescription, pattern: str, word: str) -> dic
     return found
 
 
-def _forms(name: str, cylinder: Cylinder) -> dict[str, Scalar]:
+def forms_of(name: str, cylinder: Cylinder) -> dict[str, Scalar]:
     """Numbers by which a file may give the friction of a cylinder another form, with usual deviations."""
     share, pressure, speed = BESIDE
     force, stroke = share * pressure * cylinder.piston_area / cylinder.count, 0.5 * cylinder.stroke.value
     usual = {'constant': force, 'linear': force / stroke, 'cubic': force / stroke ** 3, 'damping': force / speed}
-    return {**{f'cylinders.{name}.friction.{key}': Scalar(1.0) for key in ('out_scale', 'in_scale')},
-            **{f'cylinders.{name}.parallel.{key}': Scalar(0.0, stddev=stddev) for key, stddev in usual.items()}}
+    scales, span = ('scale', 'out_scale', 'in_scale'), not_negative('1').ends
+    return {**{f'cylinders.{name}.friction.{key}': Scalar(1.0, stddev=0.3, range=span) for key in scales},
+            **{f'cylinders.{name}.parallel.{key}': Scalar(0.0, stddev=stddev, range=PARALLEL[key].ends)
+               for key, stddev in usual.items()}}
 
 
 def _deviation(key: str, value: float, text: str, word: str) -> float:

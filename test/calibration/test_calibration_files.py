@@ -214,7 +214,7 @@ def test_the_command(tmp_path):
     assert said['residual_rms_after'] <= said['residual_rms_before'] and len(said['cross_validation']) == 2
     assert 'cylinders.lift.friction.viscous' in [item['key'] for item in said['parameters']]
     assert {path.name for path in (tmp_path / 'plots').iterdir()} == {
-        'friction.png', 'residuals_by_pose.png', 'residuals_by_speed.png'}
+        'friction.png', 'residuals_by_pose.png', 'residuals_by_speed.png', 'residuals_by_pressure.png'}
     assert mbse('check', file).status == 0
     same = mbse_api.calibrate([one], 'patu655_lift', payloads={'one': 50.0})
     assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text
@@ -226,7 +226,7 @@ def test_the_command(tmp_path):
     assert (tmp_path / 'same' / 'new.yaml').read_text() == file.read_text()
     assert all(line in done.out for line in whole.summary()) and len(whole.crossed) == 2
     said = ' '.join(done.out.split())
-    assert [table.title in said for table in whole.tables()] == [True] * 3
+    assert [table.title in said for table in whole.tables()] == [True] * 4
     assert 'expected the name of one of the bags: one' in refused('calibrate', one, '--payload', 'three=50')
     assert 'expected a mass from 0' in refused('calibrate', one, '--payload', 'one=-5')
     assert 'BAG=KG' in refused('calibrate', one, '--payload', 'one')

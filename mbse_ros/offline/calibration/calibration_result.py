@@ -17,6 +17,7 @@ from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProble
 from ...calibration.friction import FrictionFit, friction_fits
 from ...calibration.identifiability import LEARNT, UNKNOWN, advice
 from ...calibration.plan import CandidateMotion, Plan
+from ...calibration.residual_form import SHAPES, Candidate, Residue, load_pressures
 from ...description.edit import for_folder
 from ...errors import SettingError
 from ...machine import Machine
@@ -96,14 +97,46 @@ class Calibration(Answer):
     @property
     def unexplained(self) -> str:
         """Why the numbers should not be used: they explain less than half of the forces that were missing, and more
-        than noise is; or they are where they cannot be by what was known before. '' where neither is so."""
+        than noise is; a cylinder misses far more than noise and what no model knows, or what another number would take
+        away; or they are where they cannot be by what was known before. '' where nothing is so."""
         before, after = self.residual_rms_before, self.residual_rms_after
-        if not after > max(EXPLAINED * before, NOISE * self.noise_rms):
+        little = after > max(EXPLAINED * before, NOISE * self.noise_rms)
+        if not little and not self._above:
             return self._far
         return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
                 f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
                 'or the machine has something that its file does not have'
-                + ''.join(f'; {line}' for line in self._empty))
+                + ''.join(f'; {line}' for line in (*self._above, *self._forms, *self._empty)))
+
+    @property
+    def good(self) -> bool:
+        """Whether the numbers explain the bags and can be written."""
+        return not self.unexplained and not self.trouble
+
+    @cached_property
+    def residue(self) -> Residue:
+        """What is left of the missing forces, and its shape."""
+        return Residue(self.problem, self.fit.u)
+
+    @cached_property
+    def missing_numbers(self) -> tuple[Candidate, ...]:
+        """Numbers that are not free and would take most of what is left away, where it is more than noise."""
+        return self.residue.candidates if any(item.rms > NOISE * item.noise for item in self.residue.forms) else ()
+
+    @property
+    def _above(self) -> list[str]:
+        """Equations that miss far more than is expected, or more than noise where a number is missing."""
+        return [f'{item.equation}: {item.rms:.0f} N are left, {item.expected:.0f} N are expected of noise and model'
+                for item in self.residue.forms
+                if item.rms > NOISE * (item.noise if self.missing_numbers else item.expected)]
+
+    @property
+    def _forms(self) -> list[str]:
+        if not self.missing_numbers:
+            return []
+        free = ' '.join(f'--free {item.free}' for item in self.missing_numbers)
+        values = ', '.join(f'{item.value:.3g}' for item in self.missing_numbers)
+        return [f'{free} would leave about {self.missing_numbers[-1].left:.0f} N, at {values}']
 
     @property
     def _empty(self) -> list[str]:
@@ -175,6 +208,11 @@ class Calibration(Answer):
                      number(self.residual_rms_after)])
         tables.append(Table('forces that are missing at the pistons, RMS, N', [
             'bag', 'windows', 'before', 'after'], rows))
+        rows = [[item.equation, str(item.count), number(item.rms), number(item.noise), number(item.expected),
+                 *('' if math.isnan(share) else f'{share:.0%}' for share in item.shares.values())]
+                for item in self.residue.forms]
+        tables.append(Table('what is left by cylinder, RMS, N, and the share of it that each shape explains', [
+            'cylinder', 'windows', 'left', 'noise', 'expected', *(name.replace('_', ' ') for name in SHAPES)], rows))
         rows = [[item.bag, number(item.before), number(item.after), number(item.mass),
                  number(item.true) if math.isfinite(item.true) else 'unknown'] for item in self.crossed]
         return [*tables, *([Table('each bag by the numbers of all others', [
@@ -183,7 +221,7 @@ class Calibration(Answer):
     def summary(self) -> list[str]:
         """Loads, what the bags do not tell, what would help."""
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
-        lines += self._empty
+        lines += [f'verdict: {"good" if self.good else "not good"}', *self._empty]
         for title, items in (('what these bags cannot determine', self.cannot_tell),
                              ('what would help most', self.advice)):
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
@@ -196,7 +234,9 @@ class Calibration(Answer):
             'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
                            for item in self.parameters],
             'residual_rms_before': self.residual_rms_before, 'residual_rms_after': self.residual_rms_after,
-            'noise_rms': self.noise_rms, 'unexplained': self.unexplained, 'trouble': self.trouble,
+            'noise_rms': self.noise_rms, 'good': self.good, 'unexplained': self.unexplained,
+            'trouble': self.trouble, 'left': [asdict(item) for item in self.residue.forms],
+            'missing_numbers': [asdict(item) for item in self.missing_numbers],
             'taken_as_empty': list(self.unnamed), 'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
             'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
@@ -205,15 +245,16 @@ class Calibration(Answer):
         return result
 
     def report(self, folder: str | Path) -> Path:
-        """Write ``residuals_by_pose.png`` and ``residuals_by_speed.png``, one panel for each equation that counts
-        anywhere, and ``friction.png``, one for each of the cylinders of ``friction``, into a folder; gives it. Raises
-        OSError."""
+        """Write ``residuals_by_pose.png``, ``..._speed.png`` and ``..._pressure.png``, one panel for each equation that
+        counts anywhere, and ``friction.png``, one for each of the cylinders of ``friction``, into a folder; gives it.
+        Raises OSError."""
         from ...report.plots import write_plots, write_png  # here, as it takes its time to import
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        for kind, title, unit in (('pose', 'piston position', 'mm'), ('speed', 'piston speed', 'mm/s')):
+        for kind, title, scale in (('pose', 'piston position [mm]', 1e3), ('speed', 'piston speed [mm/s]', 1e3),
+                                   ('pressure', 'load pressure [MPa]', 1e-6)):
             panels = [panel for k in range(len(self.problem.balance.equations))
-                      if (panel := _panel(self, k, kind, f'{title} [{unit}]', 1e3)) is not None]
+                      if (panel := _panel(self, k, kind, title, scale)) is not None]
             if not panels:
                 continue
             x = np.concatenate([curve.t for panel in panels for curve in panel.curves])
@@ -260,7 +301,9 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     columns = []
     for log in problem.logs:
         own = log.moments.counts[:, k]
-        columns.append((scale * (log.moments.pistons if kind == 'pose' else log.moments.speeds)[own, cylinder],
+        x = {'pose': log.moments.pistons, 'speed': log.moments.speeds,
+             'pressure': load_pressures(problem.balance, log.moments)}[kind]
+        columns.append((scale * x[own, cylinder],
                         forces(problem, log, found.start)[own, k], forces(problem, log, found.fit.u)[own, k]))
     x, before, after = (np.concatenate(item) for item in zip(*columns))
     if not len(x):

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine has a force that its file does not have: the calibration says so, of what shape it is, and which number
+takes it away; that number gives it back."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from calibration_support import LOAD, MOVES, TRUE
+from machine_variants import changed
+
+from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
+from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem
+from mbse_ros.calibration.plan import EXACT
+from mbse_ros.calibration.residual_form import SHAPES, Residue
+from mbse_ros.machine import Machine
+from mbse_ros.offline.calibration.calibrated_file import prior_machine
+from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
+from mbse_ros.offline.calibration.calibration_result import Calibration
+from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.simulation.cycle import WorkCycle
+
+KEY, FILE = 'cylinders.lift', 'patu655_lift'
+NUMBERS = ('parallel.constant', 'parallel.linear', 'parallel.cubic', 'parallel.damping', 'friction.out_scale')
+FORMS = {'damper': {'parallel.damping': 1e5}, 'spring': {'parallel.linear': -6e4, 'parallel.constant': 2e3},
+         'direction': {'friction.out_scale': 1.8}, 'as in the file': {}}
+SHAPE = {'damper': 'speed', 'spring': 'stroke'}
+
+
+@cache
+def plant_machine() -> Machine:
+    """The crane with all forms, each without effect at the file's numbers."""
+    return changed(FILE, {'cylinders/lift/parallel': {name: {'value': 0, 'stddev': 1} for name in (
+        'constant', 'linear', 'cubic', 'damping')}, 'cylinders/lift/friction/out_scale': {'value': 1, 'stddev': 0.1}})
+
+
+@cache
+def series(form: str, load: float) -> dict[str, Samples]:
+    """Samples of one log of the machine that has it."""
+    machine = plant_machine()
+    true = machine.parameters.mean
+    for key, value in FORMS[form].items():
+        true[machine.parameters.names.index(f'{KEY}.{key}')] = value
+    frames = SimulatedCrane(machine, load, 1, WorkCycle(0.1, MOVES), parameters=true, plant=plant_of(machine)).run()
+    t = np.array([frame.stamp_ns for frame in frames]) * 1e-9
+    return {name: (t, np.array([frame.samples[name] for frame in frames])) for name in machine.channels}
+
+
+@cache
+def found(form: str, *free: str) -> Calibration:
+    text, machine = prior_machine(FILE, free)
+    bags = [Recording('empty', series(form, 0.0), '2026-02-01'), Recording('load', series(form, TRUE), '2026-02-01')]
+    return calibrated(machine, text, bags, {'load': LOAD})
+
+
+@pytest.mark.parametrize('form', ['damper', 'spring', 'direction'])
+def test_what_is_missing_is_named_and_found(form: str, tmp_path) -> None:
+    first, true = found(form), {f'{KEY}.{key}': value for key, value in FORMS[form].items()}
+    said, keys = first.to_json(), [item.key for item in first.missing_numbers]
+    assert not first.good and said['good'] is False and said['unexplained'] and set(keys) == set(true)
+    assert all(f'--free {item.free}' in first.unexplained for item in first.missing_numbers)
+    assert 'verdict: not good' in first.summary() and not first.write(tmp_path / 'no.yaml')
+    shares = said['left'][0]['shares']
+    if form in SHAPE:
+        assert max(shares, key=shares.get) == SHAPE[form] and shares[SHAPE[form]] > 0.7
+    assert first.missing_numbers[-1].left < 0.5 * first.residue.forms[0].rms
+    for item in first.missing_numbers:
+        assert item.value == pytest.approx(true[item.key], rel=0.1)
+    again = found(form, *(item.free for item in first.missing_numbers))
+    assert again.good and again.residual_rms_after < 2 * again.noise_rms and 'verdict: good' in again.summary()
+    numbers = {item.key: item for item in again.parameters}
+    for key, value in true.items():
+        assert abs(numbers[key].after - value) < 3 * numbers[key].stddev_after < 0.3 * abs(value)
+    assert again.missing_numbers == () and again.write(tmp_path / 'yes.yaml')
+
+
+def test_a_machine_that_obeys_its_file_is_good() -> None:
+    """Nothing is named; what is left has the size of the noise, and no shape."""
+    one = found('as in the file')
+    left, = one.residue.forms
+    assert one.good and one.missing_numbers == () and one.residue.candidates == ()
+    assert left.rms < 1.5 * left.noise < left.expected and left.count == sum(bag.count for bag in one.bags)
+    assert all(0.0 <= share < 0.3 for share in left.shares.values()) and tuple(left.shares) == SHAPES
+
+
+def test_what_is_expected_and_shares_by_hand() -> None:
+    """Of the damper: noise, a share of the forces of both chambers, squares that polynomials explain."""
+    residue = found('damper').residue
+    m, left = residue.moments, residue.forms[0]
+    own = m.counts[:, 0]
+    k = residue.balance.names.index('pressure/lift_piston')
+    A1, A2 = np.pi / 4 * 0.1 ** 2, np.pi / 4 * (0.1 ** 2 - 0.056 ** 2)
+    force = A1 * m.X[own, k] + A2 * m.X[own, k + 1]
+    assert left.expected == pytest.approx(np.sqrt(np.mean(m.variance[own, 0] + (EXACT * force) ** 2)), rel=1e-9)
+    r = np.concatenate([residue.problem.missing(log, residue.u)[0] for log in residue.problem.logs])[own, 0]
+    assert left.rms == pytest.approx(np.sqrt(np.mean(r ** 2)), rel=1e-9)
+    v, s, p = m.speeds[own, 0], m.pistons[own, 0], m.X[own, k] - A2 / A1 * m.X[own, k + 1]
+    for name, x, degree in (('speed', v, 1), ('speed_sign', np.sign(v), 1), ('pressure', p, 1)):
+        rest = r - np.polyval(np.polyfit(x, r, degree), x)
+        assert left.shares[name] == pytest.approx(1 - rest @ rest / (r @ r) - np.mean(r) ** 2 / np.mean(r ** 2))
+    rest = r - np.polyval(np.polyfit(s, r, 3), s)
+    assert 0 <= left.shares['stroke'] <= 1 - rest @ rest / (r @ r) - np.mean(r) ** 2 / np.mean(r ** 2) + 1e-9
+
+
+def test_derivatives_by_numbers_that_are_not_free() -> None:
+    """Those that are tried are those of a machine that has these numbers."""
+    residue, machine = found('damper').residue, Machine(plant_machine().description)
+    balance, names = CalibrationBalance(machine), machine.parameters.names
+    logs = [CalibrationLog('log', balance.moments(windows_of(machine, series('damper', load)), WINDOW / 2, load))
+            for load in (0.0, TRUE)]
+    columns, own = residue._columns(), residue.moments.counts[:, 0]
+    assert {f'{KEY}.{name}' for name in NUMBERS} <= set(columns) and f'{KEY}.friction.scale' not in columns
+    J = np.concatenate([balance.terms(log.moments, machine.parameters.mean, np.zeros(len(log.moments.X)))[1]
+                        for log in logs])[own, 0]
+    at = Residue(CalibrationProblem(residue.balance, residue.problem.logs), np.zeros(residue.problem.size))._columns()
+    for name in NUMBERS:
+        wanted = J[:, names.index(f'{KEY}.{name}')]
+        assert at[f'{KEY}.{name}'][0][own, 0] == pytest.approx(wanted, rel=1e-3, abs=1e-3 * np.abs(wanted).max())
