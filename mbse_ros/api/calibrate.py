@@ -36,8 +36,9 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     each bag by the numbers that all others give, too (``crossed``). ``jobs``, ``cluster``: who reads the bags.
 
     The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
-    ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new
-    file, ``friction`` (force over speed by cylinder), ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``,
+    ``residual_rms_before`` and ``_after``, N, ``good``, ``missing_numbers`` (``key``, ``value``, ``left``, ``free``:
+    what would take the rest away), ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new file,
+    ``friction`` (force over speed by cylinder), ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``,
     ``write(path)``. Raises SettingError, BagError, DescriptionError.
 
     >>> found = calibrate('lift', payloads={'lift': 200.0}, free=['bodies.boom.mass=5 %'])

@@ -18,14 +18,15 @@ from mbse_ros.calibration.residual_form import SHAPES, Residue
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
 from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
-from mbse_ros.offline.calibration.calibration_result import Calibration
+from mbse_ros.offline.calibration.calibration_result import EXPLAINED, Calibration
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import WorkCycle
 
 KEY, FILE = 'cylinders.lift', 'patu655_lift'
 NUMBERS = ('parallel.constant', 'parallel.linear', 'parallel.cubic', 'parallel.damping', 'friction.out_scale')
 FORMS = {'damper': {'parallel.damping': 1e5}, 'spring': {'parallel.linear': -6e4, 'parallel.constant': 2e3},
-         'direction': {'friction.out_scale': 1.8}, 'as in the file': {}}
+         'direction': {'friction.out_scale': 1.8}, 'both': {'parallel.linear': -6e4, 'parallel.damping': 2e4},
+         'as in the file': {}}
 SHAPE = {'damper': 'speed', 'spring': 'stroke'}
 
 
@@ -74,6 +75,17 @@ def test_what_is_missing_is_named_and_found(form: str, tmp_path) -> None:
     for key, value in true.items():
         assert abs(numbers[key].after - value) < 3 * numbers[key].stddev_after < 0.3 * abs(value)
     assert again.missing_numbers == () and again.write(tmp_path / 'yes.yaml')
+
+
+def test_most_of_it_is_not_all_of_it() -> None:
+    """A spring takes most of the missing force away; what is left is a damper's, so the result is not good."""
+    one = found('both', f'{KEY}.parallel.linear')
+    assert one.residual_rms_after < EXPLAINED * one.residual_rms_before and not one.good
+    item, = one.missing_numbers
+    assert item.key == f'{KEY}.parallel.damping' and item.value == pytest.approx(2e4, rel=0.1)
+    left, = one.residue.forms
+    assert f'lift: {left.rms:.0f} N are left, {left.expected:.0f} N are expected' in one.unexplained
+    assert found('both', f'{KEY}.parallel.linear', item.free).good
 
 
 def test_a_machine_that_obeys_its_file_is_good() -> None:

@@ -104,7 +104,7 @@ class Calibration(Answer):
         if not little and not self._above:
             return self._far
         return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
-                f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
+                f'{self.noise_rms:.0f} N: these numbers do not explain the bags; another number or the load is wrong, '
                 'or the machine has something that its file does not have'
                 + ''.join(f'; {line}' for line in (*self._above, *self._forms, *self._empty)))
 
