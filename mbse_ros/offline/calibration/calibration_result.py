@@ -134,9 +134,9 @@ class Calibration(Answer):
     def _forms(self) -> list[str]:
         if not self.missing_numbers:
             return []
-        free = ' '.join(f'--free {item.free}' for item in self.missing_numbers)
+        free = ', '.join(item.free for item in self.missing_numbers)
         values = ', '.join(f'{item.value:.3g}' for item in self.missing_numbers)
-        return [f'{free} would leave about {self.missing_numbers[-1].left:.0f} N, at {values}']
+        return [f'free {free} would leave about {self.missing_numbers[-1].left:.0f} N, at {values}']
 
     @property
     def _empty(self) -> list[str]:
