@@ -41,7 +41,7 @@ class ResidualForm:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MissingNumber:
     """A number ``key`` of the file that is not free: ``value``, SI, at which RMS ``left``, N, would be left, together
     with those named before it; ``free``: what to give to calibrate it."""
 
@@ -105,12 +105,12 @@ class Residue:
         return dict(zip(SHAPES, parts))
 
     @cached_property
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[MissingNumber, ...]:
         """Numbers that would take most of it away, one after the other, by linear least squares with all errors; ()
         where none would."""
         columns, known = self._columns(), scalars(self.balance.machine.description)
         chosen: list[str] = []
-        found: list[Candidate] = []
+        found: list[MissingNumber] = []
         left, _ = self._left([])
         while len(chosen) < MOST:
             tried = {}
@@ -125,7 +125,7 @@ class Residue:
                 return tuple(found)
             left, value, free = tried[best]
             chosen.append(best)
-            found.append(Candidate(best, value, left, free))
+            found.append(MissingNumber(best, value, left, free))
         return tuple(found)
 
     def _left(self, more: Sequence[tuple[np.ndarray, Scalar]]) -> tuple[float, list[float]]:

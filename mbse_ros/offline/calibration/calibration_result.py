@@ -17,7 +17,7 @@ from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProble
 from ...calibration.friction import FrictionFit, friction_fits
 from ...calibration.identifiability import LEARNT, UNKNOWN, advice
 from ...calibration.plan import CandidateMotion, Plan
-from ...calibration.residual_form import SHAPES, Candidate, Residue, load_pressures
+from ...calibration.residual_form import SHAPES, MissingNumber, Residue, load_pressures
 from ...description.edit import for_folder
 from ...errors import SettingError
 from ...machine import Machine
@@ -119,7 +119,7 @@ class Calibration(Answer):
         return Residue(self.problem, self.fit.u)
 
     @cached_property
-    def missing_numbers(self) -> tuple[Candidate, ...]:
+    def missing_numbers(self) -> tuple[MissingNumber, ...]:
         """Numbers that are not free and would take most of what is left away, where it is more than noise."""
         return self.residue.candidates if any(item.rms > NOISE * item.noise for item in self.residue.forms) else ()
 
