@@ -39,7 +39,7 @@ MOST_STEPS, LONGEST_NS = 100_000, 10 * SECOND     # of a record: the largest gap
 _STAMP = struct.Struct('<iI')
 PACKAGE = 'mbse_ros/msg/'
 # Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
-OWN = 'periods', 'payloads'       # of a record alone, not of its message
+OWN = 'periods', 'payloads', 'tool_force'      # of a record alone, not of its message
 RECORDS = {Segment: ('segment', SEGMENT), StateEstimate: ('state', STATE), PayloadEstimate: ('payload', PAYLOAD)}
 SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_values': ('steps', 'commands'),
           'mean': ('steps', 'names'), 'covariance': ('names', 'names'), 'measured': ('channels',),

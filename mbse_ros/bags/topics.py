@@ -25,6 +25,7 @@ JOINT_STATE, FLUID_PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Flu
 IMU = 'sensor_msgs/msg/Imu'
 SEGMENT, STATE = 'mbse_ros/msg/SensorSegment', 'mbse_ros/msg/HydraulicState'
 PAYLOAD, TRUTH = 'mbse_ros/msg/PayloadEstimate', 'mbse_ros/msg/MachineTruth'
+TOOL_FORCE = 'mbse_ros/msg/ToolForce'
 LINKAGE_STATE = 'mbse_ros/msg/LinkageState'
 JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
 FLOAT64 = 'std_msgs/msg/Float64'

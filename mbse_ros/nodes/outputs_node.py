@@ -11,12 +11,14 @@ from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64
 
+from ..bags.topics import TOOL_FORCE
 from ..description.basics import GROUND
 from ..errors import MbseError, SettingError
 from ..machine import Machine
 from ..machine.frames import LOAD, LoadPose, MachineFrames, Transform
-from ..msg import HydraulicState
+from ..msg import HydraulicState, ToolForce
 from ..msg import PayloadEstimate as PayloadMessage
+from ..payload.tool_force import has_contact
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from .base.diagnostics import status_text
 from .base.lifecycle import ManagedNode
@@ -32,7 +34,9 @@ from .messages.wire import (
     packed_pose,
     packed_transforms,
     packed_weight,
+    packed_wrench,
     stamp_of,
+    unpacked,
 )
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
@@ -90,6 +94,7 @@ class OutputsNode(ManagedNode[Machine]):
         self._frames = MachineFrames(machine)
         self._mass = self.output(Float64, 'payload/mass')
         self._weight = self.output(WrenchStamped, 'payload/wrench')
+        self._force = self.output(WrenchStamped, 'tool_force') if has_contact(machine) else None
         self._pose = self.output(PoseWithCovarianceStamped, 'payload/pose')
         self._tf = self._broadcaster()
         self._effects = LoadEffects(machine, self.output, self.executable, self._names.machine)
@@ -103,6 +108,8 @@ class OutputsNode(ManagedNode[Machine]):
         self._heard: int | None = None          # stamp of the newest payload, before it of the first state
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
+        if self._force is not None:
+            self.input(ToolForce, 'tool_force/estimate', self.on_force, OUTPUT, raw=True)
 
     def on_state(self, cdr: bytes) -> None:
         """Where bodies and load are."""
@@ -139,6 +146,20 @@ class OutputsNode(ManagedNode[Machine]):
             self._mass.publish(packed_number(payload.mass))
         self._weigh(MASS, stamp, payload.mass)
         self._ask(MASS, stamp, payload)
+
+    def on_force(self, cdr: bytes) -> None:
+        """What pushes at the tool; an axis that nothing shows is NaN."""
+        try:
+            stamp = stamp_of(cdr)
+            if not _any(self._force) or not self._pace.is_due('force', stamp, self.tuning.rate):
+                return
+            message = unpacked('tool_force/estimate', TOOL_FORCE, cdr)
+        except MbseError as error:
+            self.warnings('force', f'tool_force dropped: {error}')
+            return
+        if self._force is not None and message.machine == self.fingerprint and message.body:
+            self._pace.done('force', stamp)
+            self._force.publish(packed_wrench(stamp, self._names(message.body), message.point, message.force))
 
     @property
     def _payload_is_read(self) -> bool:

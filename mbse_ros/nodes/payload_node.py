@@ -8,16 +8,17 @@ import math
 import numpy as np
 
 from ..bags.messages import packed_record
-from ..bags.topics import PAYLOAD
+from ..bags.topics import PAYLOAD, TOOL_FORCE
 from ..filters.hydraulic_state import state_names
 from ..filters.mass_information import OWN_COLUMNS, columns
 from ..machine import Machine
 from ..payload.mass import PayloadSettings
+from ..payload.tool_force import has_contact
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage, payload_stage
 from .base.diagnostics import OK, WARN
 from .base.record_node import PRESSURE, STEP_NS, STEPS, RecordNode
-from .messages.wire import message_class
+from .messages.wire import message_class, packed_tool_force
 
 LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
@@ -59,9 +60,12 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
         super().build(machine)
         self._each = {name: self.output(message_class(PAYLOAD), f'payloads/{name}')
                       for name in machine.description.payloads}
+        self._force = self.output(message_class(TOOL_FORCE), 'tool_force/estimate') if has_contact(machine) else None
 
     def publish_more(self, result: PayloadEstimate) -> None:
-        """The estimates of several payloads."""
+        """The estimates of several payloads, and the force at the tool."""
+        if self._force is not None and result.tool_force is not None and self._force.get_subscription_count():
+            self._force.publish(packed_tool_force(result, self.machine.description.name, self.fingerprint))
         for name, estimate in result.payloads.items():
             self._each[name].publish(packed_record(estimate, self.machine.description.name, self.fingerprint))
 

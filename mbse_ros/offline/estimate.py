@@ -22,11 +22,12 @@ from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
 from ..streams.records import PayloadEstimate, PayloadStatus
 from .log_loads import WeighedLoad
-from .track import COLUMNS, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
+from .track import COLUMNS, FORCE_PARTS, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
 
 if TYPE_CHECKING:
     from ..report.data import Run
 
+SURE = 5.0      # standard deviations of a force that is not chance
 LARGEST = 3     # causes of the uncertainty in the answer
 UNKNOWN = math.nan, math.nan
 
@@ -116,6 +117,9 @@ class MachineEstimate(KeptEstimate):
         columns = dict(self.states.columns)
         others = [ResultSeries(f'mass/{name}', 'kg', columns.pop(f'mass/{name}'), lower=columns.pop(f'lower/{name}'),
                                upper=columns.pop(f'upper/{name}')) for name in self.payloads]
+        others += [ResultSeries(name, 'N', columns.pop(name), columns.pop(f'tool_force_stddev/{part}'),
+                                panel='force at the tool') for part in FORCE_PARTS
+                   if (name := f'tool_force/{part}') in columns]
         others += [ResultSeries(name, unit_of(name), values) for name, values in columns.items()]
         return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
 
@@ -147,6 +151,12 @@ class MachineEstimate(KeptEstimate):
                 lines.append(f'its centre in the frame of {self.machine.payload_data.body}: {places}')
             if payload.status is not PayloadStatus.UPDATING:
                 lines.append(f'held at the end of the log: {payload.reason}')
+        largest = _largest_force(self)
+        if largest:
+            words = ', '.join(f'{part} {force / 1e3:.1f} kN (1 sigma {stddev / 1e3:.1f})' for part, force, stddev
+                              in zip(FORCE_PARTS, largest['force'], largest['stddev']) if math.isfinite(force))
+            lines.append(f'largest force at {self.machine.payload_data.contact}, along the axes of its body, at t = '
+                         f'{largest["t"]:.1f} s: {words}')
         lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
@@ -174,6 +184,8 @@ class MachineEstimate(KeptEstimate):
                 'raw': found.raw, 'low_passed': found.low_passed, 'status': found.status.name.lower(),
                 'reason': found.reason, 'faults': found.faults.words, 'samples': found.samples,
                 'budget': _causes(self.budgets.get(name, ()))} for name, found in payload.payloads.items()}
+        if payload.tool_force is not None:
+            result['tool_force'] = {**vars(payload.tool_force), 'largest': _largest_force(self)}
         return result | ({'state': _state(self)} if full else {})
 
 
@@ -202,6 +214,19 @@ def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:
     """Where the load is at the end of the log, see ``center_of``."""
     state = estimate.last.state
     return center_of(estimate.machine, state.names, state.mean[-1], state.covariance)
+
+
+def _largest_force(estimate: MachineEstimate) -> dict[str, Any] | None:
+    """The largest force at the tool that is not chance: time, s, components, N, and deviations; None: there is none."""
+    if estimate.last.payload.tool_force is None or estimate.track.states is None:
+        return None
+    numbers = estimate.states.numbers
+    force, stddev = (np.array([numbers[f'tool_force{kind}/{part}'] for part in FORCE_PARTS]).T
+                     for kind in ('', '_stddev'))
+    size = np.where((np.abs(force) > SURE * stddev).any(axis=1), np.abs(force).max(axis=1, where=np.isfinite(force),
+                                                                                  initial=0.0), 0.0)
+    k = int(size.argmax())
+    return {'t': float(estimate.t[k]), 'force': force[k].tolist(), 'stddev': stddev[k].tolist()} if size[k] else None
 
 
 def _state(estimate: MachineEstimate) -> dict[str, Any]:

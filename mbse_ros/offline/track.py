@@ -17,6 +17,7 @@ from ..machine import Machine
 from ..monitor.clocks import Elapsed, elapsed_at
 from ..monitor.faults import Fault
 from ..payload.mass import Cause
+from ..payload.tool_force import ToolForce
 from ..report.result import Result
 from ..simulation.truth import KINDS
 from ..streams.pipeline import Output
@@ -59,12 +60,13 @@ NUMBERS = {
     'upper': KeptNumber('kg', lambda output: output.payload.upper, True),
     'raw': KeptNumber('kg', lambda output: output.payload.raw, True),
     'low_passed': KeptNumber('kg', lambda output: output.payload.low_passed, True)}
+FORCE_PARTS = *'xyz', 'component'       # of the force at the tool, kept where there is one, with deviations
 OF_EACH = 'mass', 'lower', 'upper', 'raw'       # kept of each of several payloads, as `mass/NAME`
 
 
 def unit_of(column: str) -> str:
     """Unit of a column, SI."""
-    return NUMBERS[column].unit if column in NUMBERS else 'kg'
+    return NUMBERS[column].unit if column in NUMBERS else 'N' if column.startswith('tool_force') else 'kg'
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,9 @@ class Tracker:
                                    for name, number in NUMBERS.items()})
             _put(self._numbers, **{f'{kind}/{name}': np.array([getattr(p.payloads[name], kind) for p in payloads])
                                    for name in payloads[0].payloads for kind in OF_EACH})
+            forces = [p.tool_force for p in payloads if p.tool_force is not None]
+            if forces:
+                _put(self._numbers, **_force_columns(forces))
         self._count += len(outputs)
 
     def _judge(self, ratio: np.ndarray) -> None:
@@ -228,6 +233,13 @@ class Tracker:
         """Places of their reasons."""
         return np.array([self._reasons.setdefault(item.reason, len(self._reasons)) for item in items],  # type: ignore
                         np.int32)
+
+
+def _force_columns(forces: list[ToolForce]) -> dict[str, np.ndarray]:
+    """Columns (n,), N, of the forces at a tool: ``tool_force/x`` and the like, ``component`` and deviations."""
+    values = np.array([[*f.force, f.component, *f.stddev, f.component_stddev] for f in forces]).T
+    names = [f'tool_force{kind}/{name}' for kind in ('', '_stddev') for name in FORCE_PARTS]
+    return dict(zip(names, values))
 
 
 def _put(columns: dict[str, Growing], **found: np.ndarray) -> None:

@@ -51,6 +51,9 @@ class PayloadSettings(Settings):
     stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted; at '
                                           "least the length of a cylinder's end stop", 'm', 0.0, 1.0)
     batch_time: float = setting(0.1, 'Length of the batches whose scatter gives the interval', 's', 0.001, 10.0)
+    force_window: float = setting(0.5, 'Time over which the force at the tool is a mean', 's', 0.05, 5.0)
+    force_psd: float = setting(2e-6, "Density of the force balance's error in the force at the tool, as "
+                                     'observer.force_psd', 'MPa^2 s', 0.0, 1e6)
 
 
 @dataclass(frozen=True)

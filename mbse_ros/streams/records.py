@@ -11,6 +11,7 @@ import numpy as np
 from ..filters.mass_information import OWN_COLUMNS, MassInformation
 from ..filters.weighing import PAUSES
 from ..monitor.faults import GATES, JUDGED, NONE, Fault, Health, Measured, ObserverStatus, PayloadStatus
+from ..payload.tool_force import ToolForce
 
 __all__ = ['FORGOTTEN', 'GATES', 'JUDGED', 'Health', 'LinkageEstimate', 'Measured', 'ObserverStatus', 'PayloadEstimate',
            'PayloadStatus', 'Sampled', 'Segment', 'StateEstimate']
@@ -93,7 +94,8 @@ class StateEstimate:
 @dataclass(frozen=True)
 class PayloadEstimate:
     """Payload mass, kg, with its standard deviation and 95 % interval at the last step of a segment. Of several
-    ``payloads`` those of each by name, and this is the first."""
+    ``payloads`` those of each by name, and this is the first. ``tool_force``: of a machine whose file has a
+    `payload.contact`; it has a message of its own."""
 
     sequence: int
     stamp_ns: int
@@ -108,6 +110,7 @@ class PayloadEstimate:
     reason: str = ''
     faults: Fault = NONE
     payloads: Mapping[str, PayloadEstimate] = field(default_factory=dict)
+    tool_force: ToolForce | None = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
-from ..monitor.faults import Fault, Health
+from ..monitor.faults import GATED, Fault, Health
 from ..monitor.mass import Verdict
 from ..monitor.rates import SHARE
 from ..monitor.state import Assessment
@@ -34,9 +34,10 @@ from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
 from ..payload.mass import Cause, Mass, PayloadEstimator, PayloadSettings
 from ..payload.paper import InverseDynamics, PaperEstimator
+from ..payload.tool_force import ToolForce, ToolForces, has_contact
 from .machine_monitor import MachineMonitor, MachineState, UsableSamples
 from .mass_monitor import MassMonitor
-from .records import PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .stage import Stage
 
 
@@ -140,9 +141,14 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
 
 
 class PayloadStage:
-    """State estimates in, payload masses out; holds the mass, and says why, where a sample cannot be trusted."""
+    """State estimates in, payload masses out; holds the mass, and says why, where a sample cannot be trusted.
+    Where the file has a `payload.contact`, with the force there."""
+
+    _forces: ToolForces | None = None
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
+        if has_contact(machine):
+            self._forces = ToolForces(machine, settings, backend)
         self._machine, self._columns, self._weighs = machine, columns(len(machine.parameters.consider)), True
         self._joint, self._paper = (kind(machine, settings, backend) for kind in (JointEstimator, PaperEstimator))
         self._estimator: PayloadEstimator = self._joint
@@ -200,7 +206,14 @@ class PayloadStage:
     def _publish(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> PayloadEstimate:
         lower, upper = mass.bounds
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, lower, upper, mass.raw,
-                               mass.low_passed, mass.samples, *verdict)
+                               mass.low_passed, mass.samples, *verdict,
+                               tool_force=self._tool_force(state, mass, verdict))
+
+    def _tool_force(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> ToolForce | None:
+        if self._forces is None:
+            return None
+        return self._forces.process(state.stamp_ns, (state.mean[-1], state.measured, state.innovation), state.restart,
+                                    state.status is ObserverStatus.LOST, mass if verdict[0] in GATED else None)
 
     @property
     def settings(self) -> PayloadSettings:
@@ -237,12 +250,14 @@ class PayloadStage:
 
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on."""
-        for estimator in self._joint, self._paper:
+        for estimator in self._joint, self._paper, *filter(None, [self._forces]):
             estimator.configure(settings)
 
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
+        if self._forces is not None:
+            self._forces.reset()
         self._monitor.reset()
         self._mass = None
 

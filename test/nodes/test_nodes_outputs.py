@@ -20,15 +20,17 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import quat2mat
 
 from mbse_ros.bags.messages import packed_record
+from mbse_ros.bags.topics import TOOL_FORCE
 from mbse_ros.errors import MbseError
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine.frames import LOAD, MachineFrames, Transform
 from mbse_ros.nodes import outputs_node
 from mbse_ros.nodes.base.node_settings import OutputsNodeSettings
 from mbse_ros.nodes.base.timing import Pairs
-from mbse_ros.nodes.messages.wire import TF_MESSAGE, to_ns, unpacked
+from mbse_ros.nodes.messages.wire import TF_MESSAGE, packed_tool_force, to_ns, unpacked
 from mbse_ros.nodes.observer_node import JointStates
 from mbse_ros.nodes.outputs_node import FrameNames, OutputsNode
+from mbse_ros.payload.tool_force import ToolForce
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 
 PERIOD = 10_000_000
@@ -289,3 +291,24 @@ def test_joints_have_the_names_of_the_robot_model_and_what_the_cylinders_do(name
     power = [sum(effort[key] * velocity[key] for key in keys) for keys in (
         machine.cylinders, urdf - {'swing_joint'})]
     assert power[0] == pytest.approx(power[1], rel=1e-9) and abs(power[0]) > 1.0
+
+
+def test_the_force_at_the_tool_goes_over_the_wire(make):      # noqa: F811
+    """As the payload node sends it, with its covariance; as a wrench about the origin of the tool's frame."""
+    node = with_tf(make, machine='zx200', frame_prefix='zx200/')
+    P, nothing = np.diag([400.0, math.nan, 900.0]), math.nan
+    force = ToolForce('bucket', np.array([1.2, 0.0, -0.8]), np.array([5e3, nothing, 9e3]), P, np.array([0.6, 0.0, 0.8]),
+                      10.2e3, 15.0, 800.0, 0.3, 'no cylinder that weighs shows y')
+    record = replace(payload(), tool_force=force)
+    cdr = packed_tool_force(record, 'zx200', node.fingerprint)
+    message = unpacked('tool_force/estimate', TOOL_FORCE, cdr)
+    assert (message.body, message.held, message.reason, message.mass) == ('bucket', 0.3, force.reason, 800.0)
+    np.testing.assert_array_equal(message.covariance.reshape(3, 3), P)
+    np.testing.assert_array_equal([message.component, message.component_stddev], [10.2e3, 15.0])
+    node.on_force(cdr)
+    node.on_force(packed_tool_force(record, 'zx200', 'another'))
+    wrench, = messages(node, 'tool_force')
+    assert (wrench.header.frame_id, to_ns(wrench.header.stamp)) == ('zx200/bucket', SECOND)
+    np.testing.assert_array_equal(vars_of(wrench.wrench.force, 'xyz'), force.force)
+    assert wrench.wrench.torque.y == pytest.approx(-0.8 * 5e3 - 1.2 * 9e3)      # z Fx - x Fz
+    assert 'tool_force' not in with_tf(make).sinks      # a crane without `payload.contact`

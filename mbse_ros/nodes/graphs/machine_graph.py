@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...bags.channel_samples import topic_readers
-from ...bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
+from ...bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TOOL_FORCE, TRUTH, TopicMap
 from ...description.load import known_mechanisms
 from ...errors import SettingError
 from ...filters.observer_settings import ObserverSettings
 from ...machine import Machine, load_machine
 from ...machine.equations import SEVERAL_APART, check_single, check_weighs
+from ...payload.tool_force import has_contact
 from ...settings import same_as, setting
 from ...simulation.crane import cycle_by_name, plant_machine
 from ...simulation.work import check_mass
@@ -37,6 +38,7 @@ TOPICS = {
 OUTPUTS = {         # of outputs_node, where it runs
     'payload/mass': 'std_msgs/msg/Float64',
     'payload/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'tool_force': 'geometry_msgs/msg/WrenchStamped',
     'payload/pose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
     'feed_forward': JOINT_STATE,
     'feed_forward/stddev': JOINT_STATE,
@@ -65,7 +67,8 @@ def sensor_topics(machine: Machine) -> dict[str, str]:
 def machine_topics(machine: Machine) -> dict[str, str]:
     """All topics of a machine's graph, relative to its namespace, and their types."""
     each = {f'payloads/{name}': PAYLOAD for name in machine.description.payloads}
-    return {**sensor_topics(machine), **TOPICS, **each}
+    touched = {'tool_force/estimate': TOOL_FORCE} if has_contact(machine) else {}
+    return {**sensor_topics(machine), **TOPICS, **each, **touched}
 
 
 @dataclass(frozen=True)

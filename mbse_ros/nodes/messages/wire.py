@@ -25,10 +25,11 @@ from std_msgs.msg import Header
 from ...bags import messages
 from ...bags.bag import RawMessage, decode
 from ...bags.messages import serialized, typestore
-from ...bags.topics import FLOAT64, JOINT_STATE
+from ...bags.topics import FLOAT64, JOINT_STATE, TOOL_FORCE
 from ...errors import MbseError, SampleError, shown
 from ...machine.frames import LoadPose, Transform
 from ...sources.fields import FieldType
+from ...streams.records import PayloadEstimate
 
 PACKAGE = 'mbse_ros'
 _SEQUENCE = re.compile(r'sequence<(.+?)(?:, *\d+)?>')
@@ -164,6 +165,18 @@ def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> byt
     force = _make('Vector3', *(mass * load.gravity).tolist())
     return serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
         'Wrench', force, _make('Vector3', 0.0, 0.0, 0.0))))
+
+
+def packed_tool_force(payload: PayloadEstimate, frame: str, machine: str) -> bytes:
+    """Serialized ToolForce of an estimate that has one; ``frame``: the machine's name, ``machine``: its fingerprint."""
+    return packed(TOOL_FORCE, payload.stamp_ns, frame, {'machine': machine, 'sequence': payload.sequence, **vars(
+        payload.tool_force)})
+
+
+def packed_wrench(stamp_ns: int, frame: str, point: np.ndarray, force: np.ndarray) -> bytes:
+    """Serialized WrenchStamped of a force (3,), N, at a point (3,), m, about the origin of the frame."""
+    return serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make('Wrench', *(
+        _make('Vector3', *part.tolist()) for part in (force, np.cross(point, force))))))
 
 
 def packed_point(stamp_ns: int, frame: str, place: np.ndarray) -> bytes:

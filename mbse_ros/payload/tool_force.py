@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The force on the tool: what the cylinders carry besides the machine and its load.
+
+With a mass that is known, the force balance of all weighed cylinders (Pyrhönen et al., mass estimation, Eq. 55) leaves
+``g = A F``, F being the force at ``payload.contact``: as many equations as cylinders, solved by weighted least squares
+for the components that they show.
+
+A contact contradicts the observer's own force balance and so spoils its speeds and accelerations. They are not used. A
+parabola through the positions measured in the last ``payload.force_window`` gives the motion in its middle. Pressures
+count with the weights that the parabola's acceleration gives the true one, so that forces and accelerations are means
+over the same time. Before a contact is noticed it pulls at the mass, too: the mass is that of half a second before, if
+it has counted since.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import isfinite, nan
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..compiled.cache import built
+from ..errors import MbseError
+from ..filters.force_balance import force_balance
+from ..filters.hydraulic_state import direct, state_names
+from ..filters.weighing import free_of_stops
+from ..machine import Machine
+from ..machine.equations import by_cylinder
+from ..machine.frames import turned
+from .mass import Mass, PayloadSettings
+
+AGREED = 0.5        # s for which a mass must have counted: a contact is noticed after 0.1 to 0.3 s
+FEWEST = 8          # samples of each position in a window, ...
+COVERED = 0.7       # ... and the share of it that they cover
+SEEN = 1e-6         # of the best-known component's information, from which a direction is shown
+ALIGNED = 1e-4      # part of an axis along a direction that nothing shows, up to which the axis is known
+AXES = 'xyz'
+MPA = 1e6
+TURN = 2 * np.pi
+SPREAD = 1 / np.sqrt(28)     # of the window: standard deviation of the times in it, with these weights
+KERNEL = 10 / 7     # of the density over the window: the variance of a mean with these weights
+LOST = 'the observer has no state'
+
+
+@dataclass(frozen=True)
+class ToolForce:
+    """Force of the surroundings on the tool, a mean over the last window: ``force`` (3,), N, along the axes of the
+    frame of ``body``, at its ``point`` (3,), m, and its ``covariance`` (3, 3), N^2; NaN for an axis that nothing shows.
+
+    ``direction`` (3,): unit vector, in the same frame, of the component that is known best; ``component`` and
+    ``component_stddev``, N, are along it: of a machine that weighs by one cylinder all that it shows. ``mass``, kg: of
+    the load, whose weight and inertia are not in the force; ``held``, s: for how long it has not counted as measured.
+    ``reason``: why there is no force, or which axes are not known; '' where all are."""
+
+    body: str
+    point: np.ndarray
+    force: np.ndarray
+    covariance: np.ndarray
+    direction: np.ndarray
+    component: float
+    component_stddev: float
+    mass: float
+    held: float
+    reason: str = ''
+
+    @property
+    def known(self) -> bool:
+        """Whether there is any component."""
+        return isfinite(self.component)
+
+    @property
+    def stddev(self) -> np.ndarray:
+        """Standard deviations (3,), N."""
+        return np.sqrt(np.diag(self.covariance))
+
+
+def has_contact(machine: Machine) -> bool:
+    """Whether the file says where the tool is touched."""
+    payload = machine.description.payload
+    return payload is not None and bool(payload.contact)
+
+
+def contact_words(machine: Machine) -> str:
+    """Why a machine has no force at its tool; '' where it has one."""
+    if not has_contact(machine):
+        return 'the file has no `payload.contact`'
+    if machine.payload_data.hanging is not None:
+        return 'the load hangs: its swing is a force, too'
+    if not machine.weighing:
+        return 'of no cylinder are all pressures measured'
+    lacking = [name for name in machine.coordinates if f'position/{name}' not in direct(machine)]
+    return f'no sensor measures the position of {" and ".join(lacking)} itself' if lacking else ''
+
+
+def force_equations(machine: Machine) -> ca.Function:
+    """``(near, X, P, mass, parameters) -> (near, g, A, by X, by mass, by parameters, by friction, areas, free)``.
+
+    Dependent coordinates nearby, the state X (nx,), SI, as ``state_names`` has it, its covariance (nx, nx); residuals g
+    (a,), N or N m, levers A (a, 3) of a force along the axes of the tool, the derivatives of g by X (a, nx), by the
+    mass (a, 1) and by all uncertain numbers (a, k), by frictions near standstill, for their bounds (a, c), levers times
+    areas (a, c), m2, and whether all cylinders of an equation are off their stops (a,).
+    """
+    names, payload, system = state_names(machine)[0], machine.payload_data, machine.system
+    balance, p = force_balance(machine, names, True), machine.parameters.symbol
+    q = machine.closed(balance.near, balance.X[:len(machine.coordinates)], 1)
+    J = ca.jacobian(system.points[payload.contact], system.q) @ machine.reduced.R
+    J = ca.vertcat(J, ca.SX.zeros(3 - J.shape[0], J.shape[1]))
+    along = (turned(system.frames[payload.contact.partition('.')[0]].rotation).T @ J)[:, machine.actuated]
+    A = ca.horzcat(*(by_cylinder(machine, along[k, :].T)[0] for k in range(3)))[list(machine.weighing), :]
+    friction = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
+    P = ca.SX.sym('P', len(names), len(names))
+    arguments = [balance.near, balance.X, balance.deviation, machine.payload, p]
+    terms = ca.Function('terms', arguments, [balance.g, *(ca.densify(item) for item in (
+        ca.substitute(A, system.q, q), ca.jacobian(balance.g, balance.X), ca.jacobian(balance.g, machine.payload),
+        ca.jacobian(balance.g, p), friction, balance.levers @ ca.diag(machine.circuit.areas()[0::2]))),
+        free_of_stops(machine, balance)], {'cse': True})
+    near = machine.closed(balance.near, balance.X[:len(machine.coordinates)])[system.dependent]
+    close = ca.Function('close', [balance.near, balance.X, p], [near, ca.densify(balance.rates)], {'cse': True})
+    arguments[2] = P
+    near, rates = close(balance.near, balance.X, p)
+    deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
+    return ca.Function('mbse_tool_force', arguments, [near, *terms(near, balance.X, deviation, machine.payload, p)],
+                       {'cse': True})
+
+
+class ToolForces:
+    """Forces at the tool of one machine, segment by segment; ``psd``, MPa^2 s: density of what the force balance does
+    not know. Raises nothing: what cannot be said is NaN, with a reason."""
+
+    def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
+        self._machine, self._without = machine, contact_words(machine)
+        self.configure(settings)
+        self.reset()
+        if self._without:
+            return
+        self._kernel = Kernel(built(('tool force', machine.made_of), lambda: force_equations(machine)), backend)
+        self._body, _, point = machine.payload_data.contact.partition('.')
+        place = [item.value for item in machine.description.bodies[self._body].points[point]]
+        self._point = np.array([*place, *[0.0] * (3 - len(place))])
+        names, channels = state_names(machine)[0], direct(machine)
+        places = {name: names.index(name) for name in (*(f'position/{z}' for z in machine.coordinates),
+                                                       *(f'pressure/{v}' for v in machine.measured_volumes))}
+        found = [channels[name] for name in places]
+        self._places, self._count, self._turns = np.array([*places.values()]), len(names), [
+            k for k, item in enumerate(found) if item.sensor.wraps]
+        self._columns = [machine.channels.index(item.name) for item in found]
+        self._gain, self._offset, self._zero = np.array([item.nominal for item in found]).T
+        self._variance = np.array([item.sensor.noise ** 2 for item in found]) / self._gain ** 2
+        self._needs = np.array([[volume in machine.pressure_needs[row] for volume in machine.measured_volumes]
+                                for row in machine.weighing])
+        parameters = machine.parameters
+        self._consider, self._center = parameters.consider, list(parameters.center.values())
+        self._factor, self._center_stddev = parameters.factor(self._consider.tolist()), parameters.stddev[self._center]
+
+    @property
+    def none(self) -> bool:
+        """Whether the machine has no force at its tool at all."""
+        return bool(self._without)
+
+    def configure(self, settings: PayloadSettings) -> None:
+        """Take new tuning from the next segment on."""
+        self._window, self._psd = settings.force_window, settings.force_psd
+
+    def reset(self) -> None:
+        """Forget the samples, and the mass."""
+        self._rows: deque[tuple[int, np.ndarray]] = deque()
+        self._masses: deque[tuple[int, Mass]] = deque()
+        self._mass: tuple[int, Mass] | None = None
+        self._near: np.ndarray | None = None
+
+    def process(self, stamp_ns: int, state: tuple[np.ndarray, np.ndarray, np.ndarray], restart: bool, lost: bool,
+                mass: Mass | None) -> ToolForce:
+        """After a segment that ends at a stamp: the state (nx,) there, samples (channels,), SI, and innovations, NaN
+        for a sample that is not used; ``restart``: the samples before do not count; ``lost``: the state does not;
+        ``mass``: of the load, None while it does not count."""
+        mean, samples, innovation = state
+        if restart or self._rows and stamp_ns <= self._rows[-1][0]:
+            self._rows.clear()
+            self._masses.clear()
+            self._near = None
+        self._keep(stamp_ns, mass)
+        values = np.where(np.isnan(innovation), nan, samples)[self._columns] if not self.none else samples
+        self._rows.append((stamp_ns, values))
+        while stamp_ns - self._rows[0][0] > 1e9 * self._window:
+            self._rows.popleft()
+        if self._without or lost or self._mass is None:
+            return self._unknown(self._without or (LOST if lost else 'no mass has counted for half a second yet'))
+        try:
+            return self._solve(stamp_ns, mean)
+        except MbseError as error:      # out of reach, or a dead point
+            self._near = None
+            return self._unknown(str(error))
+
+    def _keep(self, stamp_ns: int, mass: Mass | None) -> None:
+        """The newest mass that has counted for a while since."""
+        if mass is None or not isfinite(mass.mass + mass.stddev):
+            self._masses.clear()
+            return
+        self._masses.append((stamp_ns, mass))
+        while len(self._masses) > 1 and stamp_ns - self._masses[1][0] >= 1e9 * AGREED:
+            self._masses.popleft()
+        if stamp_ns - self._masses[0][0] >= 1e9 * AGREED:
+            self._mass = stamp_ns, self._masses[0][1]
+
+    def _unknown(self, reason: str) -> ToolForce:
+        body, point = ('', np.full(3, nan)) if self._without else (self._body, self._point)
+        mass = nan if self._mass is None else self._mass[1].mass
+        return ToolForce(body, point, np.full(3, nan), np.full((3, 3), nan), np.full(3, nan), nan, nan, mass, nan,
+                         reason)
+
+    def _solve(self, stamp_ns: int, mean: np.ndarray) -> ToolForce:
+        assert self._mass is not None
+        g, machine = len(self._machine.coordinates), self._machine
+        times, rows = np.array([row[0] for row in self._rows]), np.array([row[1] for row in self._rows])
+        t = (times - times[-1]) * 1e-9 + self._window / 2
+        measured = (rows - self._offset) / self._gain + self._zero
+        X, P, known = mean[:self._count].copy(), np.zeros((self._count, self._count)), np.isfinite(measured)
+        alike: dict[bytes, list[int]] = {}      # coordinates whose samples are of the same instants
+        for k in range(g):
+            alike.setdefault(known[:, k].tobytes(), []).append(k)
+        for columns in alike.values():
+            own = known[:, columns[0]]
+            if np.count_nonzero(own) < FEWEST or np.ptp(t[own]) < COVERED * self._window:
+                return self._unknown(f'fewer than {FEWEST} samples of position/{machine.coordinates[columns[0]]}, or a '
+                                     f'part of the last {self._window:g} s without')
+            fit, spread = parabola(t[own], self._counted(measured[own][:, columns], columns, X))
+            for k, found in zip(columns, fit.T):
+                entries = self._places[k] + g * np.arange(3)
+                X[entries], P[entries[:, None], entries] = found, spread * self._variance[k]
+        weight, places = np.maximum(1 - (2 * t / self._window) ** 2, 0.0) ** 2, self._places[g:]
+        own = weight[:, None] * known[:, g:]
+        total = own.sum(axis=0)
+        there = total > weight.sum() / 2
+        own = own[:, there] / total[there]
+        X[places[there]] = (own * np.where(known, measured, 0.0)[:, g:][:, there]).sum(axis=0)
+        P[places[there], places[there]] = self._variance[g:][there] * (own ** 2).sum(axis=0)
+        return self._force(stamp_ns, X, P, ~(self._needs & ~there).any(axis=1))
+
+    def _counted(self, angles: np.ndarray, columns: list[int], near: np.ndarray) -> np.ndarray:
+        """Positions (n, k) of these columns, with the turns that some sensors do not count."""
+        for i, k in enumerate(columns):
+            if k in self._turns:
+                angles[:, i] = np.unwrap(angles[:, i])
+                angles[:, i] += TURN * np.round((near[k] - angles[-1, i]) / TURN)
+        return angles
+
+    def _force(self, stamp_ns: int, X: np.ndarray, P: np.ndarray, use: np.ndarray) -> ToolForce:
+        """Of a state (nx,) with a covariance (nx, nx), by the equations (a,) that are of ``use``."""
+        assert self._mass is not None
+        (since, mass), machine = self._mass, self._machine
+        if self._near is None:
+            self._near = machine.position(X[:len(machine.coordinates)])[machine.system.dependent]
+        # with slopes: the errors of mass and balance by the same numbers are one
+        value, noise = (mass.weighed, mass.noise) if mass.slopes.size else (mass.mass, mass.stddev)
+        # friction is that of all speeds of the window: they spread as the acceleration says
+        count = len(machine.coordinates)
+        spread = np.zeros(len(X))
+        spread[count:2 * count] = SPREAD * self._window * X[2 * count:3 * count]
+        near, g, *found, free = self._kernel(self._near, X, P + np.outer(spread, spread), [value],
+                                             machine.parameters.mean)
+        self._near = near if np.isfinite(near).all() else None
+        if self._near is None:
+            return self._unknown('the mechanism cannot be as its sensors say')
+        A, H, G1, by_numbers, friction, areas = (item.reshape(len(g), -1) for item in found)
+        shared = by_numbers[:, self._consider] @ self._factor + (G1 * mass.slopes if mass.slopes.size else 0.0)
+        parts = shared, by_numbers[:, self._center] * self._center_stddev, friction, G1 * noise
+        R = H @ P @ H.T + sum(part @ part.T for part in parts)
+        R += np.diag((areas * MPA) ** 2 @ np.ones(areas.shape[1])) * self._psd * KERNEL / self._window
+        rows = np.flatnonzero(use & (free > 0.5))
+        if not len(rows):
+            return self._unknown('all cylinders that weigh are at an end of their strokes, or pressures are missing')
+        return self._solved(g[rows], A[rows], R[np.ix_(rows, rows)], value, (stamp_ns - since) * 1e-9)
+
+    def _solved(self, g: np.ndarray, A: np.ndarray, R: np.ndarray, mass: float, held: float) -> ToolForce:
+        """Of equations ``g = A F`` (a,) with the covariance R (a, a)."""
+        if not (np.isfinite(R).all() and np.isfinite(g).all() and A.any()):
+            return self._unknown('no cylinder that weighs has a lever on the contact')
+        weighted = np.linalg.solve(R, A)
+        size, along = np.linalg.eigh(A.T @ weighted)
+        shown = size > SEEN * size[-1]
+        some, rest = along[:, shown], along[:, ~shown]
+        covariance = (some / size[shown]) @ some.T
+        force = covariance @ (weighted.T @ g)
+        best = along[:, -1] * np.sign(along[np.argmax(np.abs(along[:, -1])), -1])
+        unknown = np.linalg.norm(rest, axis=1) > ALIGNED
+        component = float(best @ force)
+        force[unknown] = covariance[unknown] = covariance[:, unknown] = nan
+        axes = ' and '.join(axis for axis, no in zip(AXES, unknown) if no)
+        return ToolForce(self._body, self._point, force, covariance, best, component, float(size[-1] ** -0.5), mass,
+                         held, f'no cylinder that weighs shows {axes}' if axes else '')
+
+
+def parabola(t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Value, slope and second derivative (3, k) at 0 of the parabolas that fit ``x`` (n, k) at ``t`` (n,), s, best, and
+    their covariance (3, 3) for a variance 1 of each of x."""
+    design = np.array([np.ones(len(t)), t, t * t / 2]).T
+    spread = np.linalg.inv(design.T @ design)
+    return spread @ (design.T @ x), spread

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The force at the tool: by hand, by virtual work, of a machine that digs, and of machines that show little of it."""
+
+import numpy as np
+import pytest
+from machine_variants import changed
+
+from mbse_ros.bags.channel_samples import Sample
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.machine.frames import MachineFrames
+from mbse_ros.offline.bag import estimate_samples
+from mbse_ros.offline.estimate import MachineEstimate
+from mbse_ros.payload.mass import Mass, PayloadSettings
+from mbse_ros.payload.tool_force import ToolForce, ToolForces, contact_words, has_contact, parabola
+from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.simulation.cycle import Move, WorkCycle
+
+STEP = 10_000_000
+SETTINGS = PayloadSettings()
+BACKWARD = 0.25     # s, from the end of a window to its middle
+
+
+def known(mass: float, stddev: float = 0.0) -> Mass:
+    return Mass(mass, stddev, 2 * stddev, mass, mass, 9, 'open', stddev)
+
+
+def held_still(machine: Machine, samples: dict[str, float], mass: Mass | None, forces: ToolForces | None = None,
+               steps: int = 120) -> ToolForce:
+    """After so many segments with the same samples."""
+    forces = forces or ToolForces(machine, SETTINGS, 'vm')
+    values, mean = np.array([samples[name] for name in machine.channels]), np.zeros(60)
+    for k in range(1, steps + 1):
+        found = forces.process(k * STEP, (mean, values, 0 * values), k == 1, False, mass)
+    return found
+
+
+@pytest.fixture(scope='module')
+def lift() -> Machine:
+    """A crane with one cylinder, touched at the tip of its boom."""
+    return changed('patu655_lift', {'payload/contact': 'boom.tip'})
+
+
+def lifted(angle: float, force: float) -> tuple[dict[str, float], float, np.ndarray]:
+    """Samples of the lift at rest at an angle of its boom, rad, with a force of its cylinder, N; the lever of that
+    about the pivot, m; the tip (x, z), m."""
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    base, eye = np.array([0.26, -1.039986751]), turn @ [0.3025, -0.105]
+    length = np.linalg.norm(eye - base)
+    along = (eye - base) / length
+    area, rod = np.pi / 4 * 0.1 ** 2, np.pi / 4 * (0.1 ** 2 - 0.056 ** 2)
+    samples = {'position/lift': length - 0.820, 'pressure/lift_piston': (force + 1e6 * rod) / area,
+               'pressure/lift_rod': 1e6}
+    return samples, eye[0] * along[1] - eye[1] * along[0], turn @ [2.89, 0.0246]
+
+
+@pytest.mark.parametrize('angle', [-0.3, 0.4])
+def test_of_one_cylinder_it_is_the_balance_of_moments_by_hand(lift: Machine, angle: float) -> None:
+    """About the pivot: the cylinder, the weights of boom and load, and a force across the line to the tip."""
+    samples, lever, tip = lifted(angle, 60e3)
+    found, gravity = held_still(lift, samples, known(200.0)), lift.description.gravity[2].value
+    center = np.cos(angle) * 1.229248 - np.sin(angle) * 0.055596
+    moment = 60e3 * lever + gravity * (143.66 * center + 200.0 * tip[0])
+    reach = np.hypot(*tip)
+    # what balances it at the tip turns the other way, in the boom's frame across (2.89, 0.0246)
+    across = np.array([-0.0246, 0.0, 2.89]) / reach
+    assert found.direction == pytest.approx(across, abs=1e-9)
+    assert found.component == pytest.approx(-moment / reach, rel=1e-9)
+    assert found.point == pytest.approx([2.89, 0.0, 0.0246])
+
+
+def test_one_cylinder_shows_one_component_and_says_what_it_does_not(lift: Machine) -> None:
+    found = held_still(lift, lifted(0.1, 50e3)[0], known(100.0))
+    assert found.known and np.isnan(found.force).all() and np.isnan(found.covariance).all()
+    assert found.reason == 'no cylinder that weighs shows x and y and z'
+
+
+def test_the_interval_is_as_wide_as_friction_at_rest_and_the_mass(lift: Machine) -> None:
+    """300 N of static friction and 5.5e-4 m2 of the difference of the pressures, and the mass's own deviation."""
+    samples, lever, tip = lifted(0.0, 40e3)
+    exact, vague = (held_still(lift, samples, known(100.0, stddev)).component_stddev for stddev in (0.0, 50.0))
+    friction = 300.0 + 5.5e-4 * (samples['pressure/lift_piston'] - 1e6)
+    assert exact > friction * lever / np.hypot(*tip)
+    assert vague ** 2 - exact ** 2 == pytest.approx((50.0 * 9.8066 * tip[0] / np.hypot(*tip)) ** 2, rel=1e-3)
+
+
+def test_without_a_mass_or_samples_it_says_why(lift: Machine) -> None:
+    samples = lifted(0.1, 50e3)[0]
+    assert 'no mass' in held_still(lift, samples, None).reason
+    assert 'no mass' in held_still(lift, samples, known(np.nan, np.nan)).reason
+    assert 'samples of position/lift' in held_still(lift, {**samples, 'position/lift': np.nan}, known(10.0)).reason
+    silent = held_still(lift, {**samples, 'pressure/lift_rod': np.nan}, known(10.0))
+    assert not silent.known and 'pressures are missing' in silent.reason
+    stop = held_still(lift, {**samples, 'position/lift': 0.0}, known(10.0))
+    assert not stop.known and np.isnan(stop.component_stddev)
+
+
+def test_a_mass_is_held_from_before_it_was_in_doubt(lift: Machine) -> None:
+    """It counts after half a second, and what changes it just before a doubt does not."""
+    forces, samples = ToolForces(lift, SETTINGS, 'vm'), lifted(0.1, 50e3)[0]
+    values, found = np.array([samples[name] for name in lift.channels]), []
+    masses = [known(100.0)] * 100 + [known(300.0)] * 20 + [None] * 30
+    for k, mass in enumerate(masses, 1):
+        found.append(forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, mass))
+    assert not found[48].known and found[60].known
+    assert found[-1].mass == 100.0 and found[-1].held == pytest.approx(0.3)
+
+
+def test_a_file_without_a_contact_has_none() -> None:
+    machine = load_machine('patu655_lift')
+    assert not has_contact(machine) and 'payload.contact' in contact_words(machine)
+    assert held_still(machine, dict.fromkeys(machine.channels, 1.0), known(1.0)).reason == contact_words(machine)
+
+
+def test_levers_are_those_of_virtual_work() -> None:
+    """Of the excavator: how the teeth move with each piston, by finite differences, along the axes of the bucket."""
+    machine = load_machine('zx200')
+    forces = ToolForces(machine, SETTINGS, 'vm')
+    z = machine.model.start.q[machine.model.z]
+    X = np.zeros(forces._count)
+    X[:len(z)] = z
+    near = machine.position(z)[machine.system.dependent]
+    A = forces._kernel(near, X, np.eye(len(X)) * 1e-6, [0.0], machine.parameters.mean)[2]
+    names = machine.description.bodies['bucket'].outline
+    axes = _axes(machine, z)
+    for row, k in enumerate(machine.weighed):
+        h = np.zeros(len(z))
+        h[k] = 1e-5
+        place = [machine.outline(z + sign * h)['bucket'][names.index('teeth')] for sign in (1, -1)]
+        assert A[row] == pytest.approx(axes.T @ (place[0] - place[1]) / 2e-5, abs=1e-6)
+
+
+def _axes(machine: Machine, z: np.ndarray) -> np.ndarray:
+    frames = MachineFrames(machine)
+    return frames.poses(machine.position(z))[1][frames.bodies.index('bucket')]
+
+
+def test_the_parabola_is_that_of_numpy() -> None:
+    rng = np.random.default_rng(3)
+    t, x = np.sort(rng.uniform(-0.2, 0.2, 30)), rng.standard_normal((30, 2))
+    found, spread = parabola(t, x)
+    for k in range(2):
+        fit, covariance = np.polyfit(t, x[:, k], 2, cov='unscaled')
+        assert found[:, k] == pytest.approx(fit[::-1] * [1, 1, 2], rel=1e-8)
+    assert np.diag(spread) == pytest.approx(np.diag(covariance)[::-1] * [1, 1, 4], rel=1e-8)
+
+
+@pytest.fixture(scope='module')
+def dug() -> tuple[MachineEstimate, list]:
+    """An excavator lifts 800 kg, then pulls arm and bucket through a soil of 20 kN from 4.7 s on."""
+    machine = load_machine('zx200')
+    cycle = WorkCycle({'boom': 0.3, 'arm': 0.2, 'bucket': 0.2}, (Move(0.0, 0.3), Move(5.0, 2.5)), {
+        'arm_valve': (Move(0.0, 0.3), Move(3.0, 6.0)), 'bucket_valve': (Move(0.0, 3.0), Move(4.0, 6.0))},
+        timed=True, soil=((0.0, 0.0), (4.5, 0.0), (4.7, 1.0)))
+    frames = list(SimulatedCrane(machine, 800.0, 1, cycle, plant=plant_of(machine), soil=20e3).advance(6_000_000_000))
+    samples = [Sample(name, f.stamp_ns, value) for f in frames for name, value in [*f.commands.items(),
+                                                                                    *f.samples.items()]]
+    return estimate_samples(samples, machine, {}), frames
+
+
+def test_the_force_of_the_soil_is_found(dug) -> None:
+    """Against the motion of the teeth; wide margins: 10 % + 600 N, 10 degrees, three quarters in the ellipse."""
+    estimate, frames = dug
+    machine, sizes, angles, inside = estimate.machine, [], [], []
+    names, columns = machine.description.bodies['bucket'].outline, estimate.states.columns
+    at = {frame.stamp_ns: frame for frame in frames}
+    for k, stamp in enumerate(estimate.track.stamp_ns.tolist()):
+        frame = at.get(stamp - round(BACKWARD * 1e9))
+        if frame is None or frame.stamp_ns < 5.0e9 or k % 10:
+            continue
+        h = 1e-4 * frame.velocity
+        teeth = [machine.outline(frame.position + sign * h)['bucket'][names.index('teeth')] for sign in (1, -1)]
+        velocity = _axes(machine, frame.position).T @ (teeth[0] - teeth[1]) / 2e-4
+        true = -velocity * 20e3 / np.sqrt(velocity @ velocity + 0.05 ** 2)
+        force, stddev = (np.array([columns[f'tool_force{kind}/{axis}'][k] for axis in 'xz'])
+                         for kind in ('', '_stddev'))
+        sizes.append(np.linalg.norm(force) - np.linalg.norm(true))
+        angles.append(np.degrees(np.arccos(force @ true[[0, 2]] / np.linalg.norm(force) / np.linalg.norm(true))))
+        inside.append((np.abs(force - true[[0, 2]]) < 2.5 * stddev).all())
+    assert len(sizes) >= 5 and np.abs(sizes).max() < 0.1 * 20e3 + 600.0
+    assert max(angles) < 10.0 and np.mean(inside) >= 0.75
+
+
+def test_in_free_motion_there_is_none(dug) -> None:
+    """Before the soil: the interval holds 0 in all but a few segments."""
+    estimate, _ = dug
+    columns, before = estimate.states.columns, estimate.t < 4.4
+    force, stddev = (columns[f'tool_force{kind}/component'][before] for kind in ('', '_stddev'))
+    known = np.isfinite(force)
+    assert known.sum() > 20 and np.mean(np.abs(force[known]) < 1.96 * stddev[known]) > 0.8
+
+
+def test_the_answer_has_it(dug) -> None:
+    estimate, _ = dug
+    values = estimate.to_json()['tool_force']
+    assert values['body'] == 'bucket' and values['reason'] == 'no cylinder that weighs shows y'
+    assert np.hypot(values['largest']['force'][0], values['largest']['force'][2]) == pytest.approx(20e3, rel=0.3)
+    assert any(line.startswith('largest force at bucket.teeth') for line in estimate.summary())
+    x = next(item for item in estimate.series() if item.name == 'tool_force/x')
+    assert x.unit == 'N' and np.isfinite(x.stddev[-1])
