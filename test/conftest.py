@@ -89,15 +89,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def shared(make: Callable[..., Any], key_of: Callable[..., object]) -> Callable[..., Any]:
-    """What ``make`` gives for the same key, made once while its compiler and backend are the same; the last MODELS."""
+    """What ``make`` gives for the same key, made once while its compiler and backend are the same; MODELS of them, the
+    last that were asked for."""
     made: dict[object, Any] = {}
 
     def found(*args: Any) -> Any:
         key = key_of(*args), tuple(map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH')))
-        if key not in made:
-            if len(made) == MODELS:
-                del made[next(iter(made))]
-            made[key] = make(*args)
+        made[key] = made.pop(key) if key in made else make(*args)
+        if len(made) > MODELS:
+            del made[next(iter(made))]
         return made[key]
     return found
 

@@ -16,7 +16,7 @@ from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 
 DT, SENSORS = 1e-3, 10      # s, steps from sample to sample
-FEW = 400           # frames of an excavator that has begun to move, with commands that are seen to be rare
+FEW = 250           # frames of an excavator that has begun to move, with commands that are seen to be rare
 
 
 def rare(levels: list[float], every: int, sensors: int = SENSORS, first: float = 0.0) -> bool:
@@ -102,7 +102,7 @@ def test_joined_segments_give_the_same_states(step: float, segment: float) -> No
 
 
 def test_the_same_tuning_once_more_forgets_no_mass() -> None:
-    np.testing.assert_array_equal(*(states(through('zx200', 400.0, 8, tuned=tuned, count=FEW)) for tuned in (300, -1)))
+    np.testing.assert_array_equal(*(states(through('zx200', 400.0, 8, tuned=tuned, count=FEW)) for tuned in (200, -1)))
 
 
 def test_rare_commands_are_forgotten_with_the_state() -> None:

@@ -14,7 +14,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.graph import forward_graph, simulate_fixed_lag, solve_batch
 
-DT, STEPS, FEWER = 1e-3, 200, 100       # s, as in section 7.1
+DT, STEPS, FEWER = 1e-3, 100, 50        # s, as in section 7.1
 
 
 def torque(t: float) -> np.ndarray:

@@ -29,21 +29,20 @@ def test_good_data(name, load):
         assert found.findings == () and found.unchecked == ()
 
 
-@pytest.mark.parametrize('name, sensor', [
-    (LIFT, PISTON), (LIFT, ROD), ('patu655', 'pressure/tilt_rod'), ('zx200', 'pressure/boom_rod'),
-    ('zx200_can', 'pressure/bucket_piston')])
-def test_pressures(name, sensor):
-    for valve in (None, 'unknown'):
-        machine = machine_of(name, valve)
-        both = list(pair_of(machine, sensor))
-        for fault, unit in (('in_bar', 'bar'), ('in_kPa', 'kPa')):
-            found = verdict(wrong_log(name, fault, sensor), machine)
-            assert named(found) == {'unit': [sensor]} and found.findings[0].remedy.endswith(f'look like {unit}')
-            found = verdict(wrong_log(name, f'both_{fault}', both[0]), machine)
-            assert named(found) == {'unit': both}
-            assert all(finding.remedy.endswith(f'look like {unit}') for finding in found.findings)
-        assert named(verdict(wrong_log(name, 'negated', sensor), machine)) == {'negated': [sensor]}
-        assert named(verdict(wrong_log(name, 'swapped', both[0]), machine)) == {'swapped': both}
+@pytest.mark.parametrize('name, valve, sensor', [
+    (LIFT, None, PISTON), (LIFT, 'unknown', ROD), ('patu655', None, 'pressure/tilt_rod'),
+    ('zx200', 'unknown', 'pressure/boom_rod'), ('zx200_can', None, 'pressure/bucket_piston')])
+def test_pressures(name, valve, sensor):
+    machine = machine_of(name, valve)
+    both = list(pair_of(machine, sensor))
+    for fault, unit in (('in_bar', 'bar'), ('in_kPa', 'kPa')):
+        found = verdict(wrong_log(name, fault, sensor), machine)
+        assert named(found) == {'unit': [sensor]} and found.findings[0].remedy.endswith(f'look like {unit}')
+        found = verdict(wrong_log(name, f'both_{fault}', both[0]), machine)
+        assert named(found) == {'unit': both}
+        assert all(finding.remedy.endswith(f'look like {unit}') for finding in found.findings)
+    assert named(verdict(wrong_log(name, 'negated', sensor), machine)) == {'negated': [sensor]}
+    assert named(verdict(wrong_log(name, 'swapped', both[0]), machine)) == {'swapped': both}
 
 
 @pytest.mark.parametrize('name, sensor, unit', [

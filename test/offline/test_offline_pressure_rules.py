@@ -17,12 +17,12 @@ from mbse_ros.offline.log_samples import LogSamples, means_of, series_of
 FACTORS = 6894.757e-5, 1e5 / 6894.757, 0.1, 10.0        # psi for bar, bar for psi, bar for MPa, MPa for bar
 
 
-@pytest.mark.parametrize('name', ('zx200', 'zx200_can'))
-def test_hoses_exchanged_between_two_cylinders(name):
+@pytest.mark.parametrize('name, exchanged', [('zx200', ((0, 1), (0,), (1,))), ('zx200_can', ((0, 1),))])
+def test_hoses_exchanged_between_two_cylinders(name, exchanged):
     """Both hoses, or the plugs of two sensors: nothing was found, and the estimate blamed healthy sensors."""
     machine = machine_of(name)
     for one, other in combinations(pressure_pairs(machine).values(), 2):
-        for places in ((0, 1), (0,), (1,)):
+        for places in exchanged:
             ways = {a: b for k in places for a, b in ((one[k], other[k]), (other[k], one[k]))}
             found = verdict(changed(log_of(name), lambda c, v, w=ways: (w.get(c, c), v)), machine)
             assert {kind: set(channels) for kind, channels in named(found).items()} == {'exchanged': set(ways)}

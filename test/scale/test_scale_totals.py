@@ -26,7 +26,7 @@ from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from studies.shifts import START_NS, Bucket, Shift, payload_of
 
 EXACT = {'stddev': (0.0, 0.0)}
-SHIFTS, LOADS = 200, 8
+SHIFTS, LOADS = 100, 8
 
 
 def test_the_interval_of_a_trucks_total_over_many_shifts() -> None:

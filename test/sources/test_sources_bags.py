@@ -40,7 +40,7 @@ from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.work import START_NS, working_machine
 
-END = 8         # s of the log
+END = 6         # s of the log
 OPERA = ROOT / 'config' / 'sources' / 'zx200_opera.yaml'
 SHARE = 0.1     # of the interval's half-width, by which masses may differ
 JOINT_STATE, MULTI = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'

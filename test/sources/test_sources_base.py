@@ -86,11 +86,11 @@ def test_a_segment_says_how_much_its_samples_are_worth():
 
 @cache
 def at_rest(share, value=0.05):
-    """States of a machine at rest whose base is measured with a share, after 3 s at 100 Hz."""
+    """States of a machine at rest whose base is measured with a share, after 1.2 s at 100 Hz."""
     pipeline, states = Pipeline(machine(), backend='vm'), []
     q = machine().model.start.q
     start = dict(zip(machine().model.names, q))
-    for k in range(300):
+    for k in range(120):
         for channel in machine().channels:
             kind, name = channel.split('/')
             number = 3e6 if kind == 'pressure' else value if name.startswith('base_') else start[name]

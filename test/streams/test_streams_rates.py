@@ -48,8 +48,8 @@ def run(valve: str, *intervals: int) -> list[Output]:
     return feed(Pipeline(crane(valve)), thinned(work_cycle(LOAD), list(intervals)))
 
 
-@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
-@pytest.mark.parametrize('intervals', [(5,), (8,), (8, 12, 10, 11, 9, 12, 8), (20,)], ids=str)
+@pytest.mark.parametrize('valve, intervals', [
+    ('orifice', (5,)), ('unknown', (8,)), ('orifice', (8, 12, 10, 11, 9, 12, 8)), ('unknown', (20,))], ids=str)
 def test_slow_sensors_weigh_and_their_intervals_hold(valve: str, intervals: tuple[int, ...]) -> None:
     """20, 12.5, 5 Hz, and 10 Hz with 20 ms of jitter: no restart, nothing of the machine's file is blamed."""
     outputs = run(valve, *intervals)
@@ -129,8 +129,7 @@ def pauses(frames: list[SensorFrame], length_ns: int) -> list[SensorFrame]:
     return [f for f in frames if not 0 < (f.stamp_ns - 1_500_000_000) % 2_000_000_000 < length_ns]
 
 
-@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
-@pytest.mark.parametrize('every, pause', [(1, 200 * MS), (5, 400 * MS)])
+@pytest.mark.parametrize('valve, every, pause', [('orifice', 1, 200 * MS), ('unknown', 5, 400 * MS)])
 def test_pauses_of_all_sensors_are_no_other_load_and_no_alarm(valve: str, every: int, pause: int) -> None:
     """What was known of the mass stays, less sure; what is missing says nothing against it."""
     outputs = feed(Pipeline(crane(valve)), pauses(thinned(work_cycle(LOAD), [every]), pause))
@@ -147,13 +146,13 @@ def test_pauses_of_all_sensors_are_no_other_load_and_no_alarm(valve: str, every:
 def test_one_sensor_that_is_silent_now_and_then_is_no_other_load(name: str, payload: float, cycle: str) -> None:
     """For 0.4 s once in 2 s, one after the other."""
     machine = load_machine(name)
-    frames = SimulatedCrane(machine, payload, 1, cycle_by_name(cycle, machine, 1)).run()
+    frames = SimulatedCrane(machine, payload, 1, cycle_by_name(cycle, machine, 1)).advance(12_000 * MS)
     cut = [replace(f, samples={channel: value for k, (channel, value) in enumerate(f.samples.items())
                                if k != f.stamp_ns // (2000 * MS) % len(f.samples) or f.stamp_ns % (2000 * MS) > 400 * MS
                                or f.stamp_ns < 2000 * MS}) for f in frames]
     outputs = feed(Pipeline(machine), cut)
     since = [o.payload for o in outputs if o.payload.stamp_ns > 2000 * MS]
-    assert sum(p.faults == Fault.MISSING for p in since) > 40
+    assert sum(p.faults == Fault.MISSING for p in since) > 15
     assert not {PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE} & {p.status for p in since}
 
 
@@ -237,7 +236,7 @@ def test_an_outside_force_before_the_first_mass_is_no_alarm_where_samples_are_to
     """Lines between them balance no forces; with samples that are not, the next masses do not count."""
     for rare, doubted in ((NONE, True), (Fault.RARE, False)):
         stage, found = PayloadStage(crane()), []
-        for k, output in enumerate(run('orifice', 1)):
+        for k, output in enumerate(run('orifice', 1)[:800]):
             faults = Fault.OUTSIDE_FORCE if 60 <= k < 65 else rare if k < 60 else output.state.faults
             found.append(stage.process(replace(output.state, faults=faults)))
         assert any(Fault.NOT_TRUSTED in p.faults for p in found) is doubted
@@ -265,7 +264,7 @@ def test_for_ten_seconds_after_samples_too_rare_the_last_second_must_show_the_ma
     stage._monitor._lately.shows = lambda mass: False        # type: ignore
     process = stage._estimator.process
     stage._estimator.process = lambda *a: (shares.add(a[-1]), process(*a))[1]       # type: ignore
-    found = told(run('orifice', 1), 2.0, stage)
+    found = told(run('orifice', 1)[:1300], 2.0, stage)
     held = [p.stamp_ns * 1e-9 - 2.0 for p in found if Fault.RARE in p.faults]
     free = [p.stamp_ns * 1e-9 - 2.0 for p in found if p.status is PayloadStatus.UPDATING and p.stamp_ns > 2_000 * MS]
     assert 9.9 < max(held) < 10.0 - 1e-6 < min(free) < 10.1

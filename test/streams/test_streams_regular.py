@@ -113,7 +113,7 @@ def memory(interpolator: Interpolator) -> list[Any]:
              for b in grid.sensors + grid.held]]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 60), st.integers(1, 60)), min_size=2, max_size=9),
        st.integers(0, 2 ** 20), st.sampled_from(TUNING), st.lists(st.integers(1, 900), min_size=1, max_size=3))
 def test_whatever_comes_the_same_as_one_by_one(events: list[tuple[str, int, int]], seed: int, tuning: dict[str, float],

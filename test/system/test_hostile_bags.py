@@ -144,7 +144,7 @@ def test_a_chunk_that_expands_without_end(tmp_path: Path, size: int) -> None:
 
 def test_many_chunks_share_one_budget(tmp_path: Path) -> None:
     path = tmp_path / 'bomb.mcap'
-    one = chunk(zstandard.ZstdCompressor(level=19).compress(struct.pack('<BQ', 1, 0) * 3_000_000), 27_000_000)
+    one = chunk(zstandard.ZstdCompressor(level=3).compress(struct.pack('<BQ', 1, 0) * 3_000_000), 27_000_000)
     path.write_bytes(b'\x89MCAP0\r\n' + struct.pack('<BQII', 1, 8, 0, 0) + 40 * one)
     assert 'times its size' in read(path)
 
