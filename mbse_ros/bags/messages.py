@@ -210,7 +210,7 @@ def _check_steps(topic: str, stamp_ns: int, message: Any) -> None:
 
 
 def _weighing_shape(message: Any) -> tuple[int, int]:
-    """Shape (steps, 3 + k) of what the steps of a state measure of the mass; (0, 3) where empty."""
+    """Shape (steps, 4 + k) of what the steps of a state measure of the mass; (0, 3) where empty."""
     count = len(message.weighing)
     return (message.steps, max(OWN_COLUMNS, count // message.steps)) if count else (0, OWN_COLUMNS)
 

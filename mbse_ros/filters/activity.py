@@ -78,7 +78,7 @@ def _growth(drive: ca.SX, square: ca.SX) -> ca.SX:
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
     """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
     unknown, which is what the pressures then show."""
-    moves = _moves(machine)
+    moves = moved_cylinders(machine)
     valves, volumes = machine.hydraulics.valves, machine.volumes
     channels, noises = [], []
     for k, name in enumerate(machine.coordinates):
@@ -96,7 +96,7 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
     return Activity(tuple(channels), tuple(noises), tuple(equations))
 
 
-def _moves(machine: Machine) -> np.ndarray:
+def moved_cylinders(machine: Machine) -> np.ndarray:
     """(cylinders, g): whether a coordinate moves a cylinder."""
     rates = machine.piston_rates
     return np.array([[not rates[i, k].is_zero() for k in range(rates.shape[1])] for i in range(rates.shape[0])])

@@ -45,7 +45,7 @@ class HydraulicFilter(DiscreteFilter):
     model's units; ``near``: dependent coordinates near which Newton's method starts, where the model needs them.
     ``given``: ``o`` (m,), measurements, NaN where missing, and ``u``, commands. ``tuning``: ``dt``, s, the spectral
     densities by their names, the largest ``activity_range``, ``force_psd`` (a,) or (1,), density of the error of each
-    equation, MPa^2 s, ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg,
+    equation, MPa^2 s, ``force_slow`` (as many), by what the mass takes it more than once, ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg,
     (0,) unless of errorEKF_FE. ``outputs``: ``x``,
     ``innovation`` (m,), ``innovation_variance`` (m,), and ``weighing``, what the step measures of the mass, see
     MassInformation. ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
@@ -159,10 +159,11 @@ def hydraulic_dekf(machine: Machine, model: HydraulicModel | None = None, order:
              'mass': (mass_numbers(machine, model), 1), 'moved': (equations, 1), 'empty': (len(machine.volumes), 1),
              'T': (uncertain + frictions(machine, model), n), 'near': (model.dependent.numel(), 1)}
     tuning = {'dt': (1, 1), **{name: (1, 1) for name in NOISES}, 'activity_range': (1, 1),
-              'force_psd': (max(1, equations), 1), 'variance': (m, 1), 'p': (machine.parameters.symbol.numel(), 1),
+              'force_psd': (max(1, equations), 1), 'force_slow': (max(1, equations), 1), 'variance': (m, 1),
+              'p': (machine.parameters.symbol.numel(), 1),
               'nominal_payload': (len(nominal(machine)) * model.driven, 1)}
     outputs = {'x': (n, 1), 'innovation': (m, 1), 'innovation_variance': (m, 1),
-               'weighing': (columns(uncertain) * model.weighs, 1)}
+               'weighing': (columns(uncertain) * model.weighs, 1), 'balance': (equations, 1)}
     name, given = ERROR if model.driven else 'hydraulic', {'o': (m, 1), 'u': (model.U.numel(), 1)}
     return HydraulicFilter(name, Layout(state), Layout(given), Layout(tuning), Layout(outputs), machine, model, order,
                            noise, halvings)

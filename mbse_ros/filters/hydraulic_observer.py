@@ -9,7 +9,7 @@ the tuning, so that a change of tuning needs no new compilation. Each sample cor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, isfinite, isnan, nan
+from math import exp, isfinite, isnan, log, nan
 
 import casadi as ca
 import numpy as np
@@ -21,14 +21,15 @@ from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..machine.parameters import of_motion
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
+from .force_error import ForceError
 from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_error import fastest_friction
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_state import MPA, SegmentResult, last_samples, variances
-from .mass_information import LARGEST_ACTIVITY, OWN_COLUMNS
+from .mass_information import LARGEST_ACTIVITY, LOG_TRUSTED, OWN_COLUMNS
 from .observer_settings import ObserverSettings
 from .parts.step import RunningFilter
-from .unweighed import OutsideForce, SilentPressures, UnweighedMotion
+from .unweighed import ANY, OutsideForce, SilentPressures, UnweighedMotion
 from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
@@ -80,13 +81,15 @@ class HydraulicObserver:
         self._activity, self._mass_activity = state.places['activity'], mass
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
+        self._error = ForceError(self.machine, self.model, self.filter) if self.model.weighs else None
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
         tuning, outputs = self.filter.tuning.places, self.filter.outputs.places
         self._dt, self._balance, self._noise, self._pressure_psd = (
             tuning['dt'], tuning['force_psd'], tuning['variance'], tuning['pressure_psd'])
-        self._mean, self._innovation, self._spread, self._weighing = outputs.values()
+        self._slow = tuning['force_slow']
+        self._mean, self._innovation, self._spread, self._weighing, _ = outputs.values()
 
     @property
     def filter(self) -> HydraulicFilter:
@@ -107,10 +110,13 @@ class HydraulicObserver:
         tuning = self.filter.tuning
         psd = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
         self.running.tuning = tuning.flat(**psd, dt=0.0, force_psd=np.zeros(tuning.parts['force_psd']),
+                                          force_slow=np.zeros(tuning.parts['force_slow']),
                                           variance=self._variance, p=self.machine.parameters.mean,
                                           nominal_payload=np.full(tuning.parts['nominal_payload'][0],
                                                                   settings.nominal_payload))
         self._force_psd: float | np.ndarray = settings.force_psd
+        if self._error:
+            self._error.configure(settings.force_psd, settings.force_error)
         self._use_balance(True)
         self.threshold = gate_limit(settings.gate)
 
@@ -149,6 +155,8 @@ class HydraulicObserver:
         running, before = self._running_for(dt), self.running
         running.state, running.tuning = before.state, before.tuning
         self.running, self._prepared = running, dt
+        if self._error:
+            self._error.interrupt()
 
     @property
     def note(self) -> str:
@@ -171,6 +179,12 @@ class HydraulicObserver:
                 f'{stiffness:.2g}, above 1, where a truncated series is wrong; use exact')
 
     def reset(self) -> None:
+        """Forget the state, and what was found of the force balance."""
+        self.lose()
+        if self._error:
+            self._error.reset()
+
+    def lose(self) -> None:
         """Forget the state."""
         self.running.state = np.zeros(0)
 
@@ -193,6 +207,8 @@ class HydraulicObserver:
         for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._commands:
             part.reset()
         self._open = None
+        if self._error:
+            self._error.interrupt()
 
     def start_again(self, samples: Mapping[int, float]) -> None:
         """Coordinates at the samples, SI, of the channels at these places that measure them, with speeds, and what
@@ -201,6 +217,8 @@ class HydraulicObserver:
         self.running.state = self.filter.restarted(self.running.state, samples, self._variance, self.settings)
         self._lines.reset()
         self._outside.reset()
+        if self._error:
+            self._error.interrupt()
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -213,6 +231,10 @@ class HydraulicObserver:
         plan, tuning = self._plans.next(n, shared, dt), self.running.tuning
         tuning[self._dt] = dt
         noise, self._force_psd = self._variance, self.settings.force_psd
+        if self._error:
+            active = self._error.active
+            tuning[self._slow] = self._error.slow(self._error.density) if active else 0.0
+            self._force_psd = np.maximum(self._force_psd, self._error.density) if active else self._force_psd
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
             noise = (noise + self._lines.variance) * plan.parts
@@ -228,8 +250,12 @@ class HydraulicObserver:
             u[-1, :m] = values[-1]
         else:
             np.copyto(u[:, :m], values, where=plan.used)
-        before = self.running.state[self._mean]
+        held = self.running.state
+        before = held[self._mean]
         y, innovation, variance, rejected = self._run(u, plan, rare)
+        if self._error:
+            quiet = rare is None and self._open is None and not (self._outside.acts or np.count_nonzero(rejected))
+            self._distrust(self._error.take(self.running, held, u, y, dt, quiet), y)
         after = self.running.state
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
@@ -239,7 +265,15 @@ class HydraulicObserver:
         return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(after)),
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
-                             self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else ())
+                             self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else (),
+                             self._error.stddev if self._error and self._error.active else None)
+
+    def _distrust(self, share: float, y: np.ndarray) -> None:
+        """Of what was known of the mass before the last step in ``y`` only a share still counts."""
+        if share < 1.0:
+            x, mass = self.running.state, self._full[-1, -1]
+            x[mass] = max(x[mass], min(x[mass] / share, ANY ** 2))
+            y[-1, self._weighing.stop + LOG_TRUSTED] = log(share)
 
     def _run(self, u: np.ndarray, plan: SamplePlan, rare: np.ndarray | None
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

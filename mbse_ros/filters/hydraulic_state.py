@@ -52,10 +52,11 @@ class SegmentResult(NamedTuple):
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
+    numbers. ``weighing`` (n, 4 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
     mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know. ``rare``: channels whose
     samples are too rare for this motion, the worst first, and by how many of their standard deviations the lines
-    between may be off."""
+    between may be off. ``force_error`` (a,): standard deviation, MPa on the pistons, of the error that was
+    found in each equation of the force balance; None: none was."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -66,6 +67,7 @@ class SegmentResult(NamedTuple):
     weighing: np.ndarray
     outside: bool = False
     rare: tuple[tuple[int, float], ...] = ()
+    force_error: np.ndarray | None = None
 
 
 def last_samples(innovations: np.ndarray, variances: np.ndarray, there: np.ndarray,

@@ -16,6 +16,7 @@ from .activity import STEP_TIME
 
 OWN_COLUMNS = 3         # those before the slopes
 INFORMATION, WEIGHTED, LOG_KEPT = range(OWN_COLUMNS)
+LOG_TRUSTED = -1        # the last
 MEMORY = 0.005       # share of the trend of the mass that is forgotten in 1 ms: STEP_TIME
 SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance
 GROWTH = 0.03       # of the logarithm of the mass's activity in 1 ms, by the square of what is beyond
@@ -29,6 +30,7 @@ T = TypeVar('T', np.ndarray, ca.SX)
 class MassInformation(Generic[T]):
     """Of steps (n,), or of one as expressions: ``information``, 1/kg2; ``weighted``, that times the mass measured,
     1/kg; ``log_kept``, logarithm of the share of older information that still counts, below 0 where the load changes;
+    ``log_trusted``, the same where the force balance turns out to be less exact than it was taken to be;
     ``slopes`` (n, k), the information times the derivatives of the mass by the consider parameters, 1/kg for one
     standard deviation of each."""
 
@@ -36,26 +38,28 @@ class MassInformation(Generic[T]):
     weighted: T
     log_kept: T
     slopes: T
+    log_trusted: T
 
     @staticmethod
     def of(rows: np.ndarray) -> MassInformation[np.ndarray]:
-        """Views of the rows (n, 3 + k)."""
-        return MassInformation(rows[:, INFORMATION], rows[:, WEIGHTED], rows[:, LOG_KEPT], rows[:, OWN_COLUMNS:])
+        """Views of the rows (n, 4 + k)."""
+        return MassInformation(rows[:, INFORMATION], rows[:, WEIGHTED], rows[:, LOG_KEPT],
+                               rows[:, OWN_COLUMNS:LOG_TRUSTED], rows[:, LOG_TRUSTED])
 
     @property
     def row(self) -> list[T]:
         """The parts of a row in their order."""
-        return [self.information, self.weighted, self.log_kept, self.slopes]
+        return [self.information, self.weighted, self.log_kept, self.slopes, self.log_trusted]
 
 
 def columns(parameters: int) -> int:
     """How many there are for so many consider parameters."""
-    return OWN_COLUMNS + parameters
+    return OWN_COLUMNS + parameters + 1
 
 
 def additive_columns(parameters: int) -> np.ndarray:
     """Those (2 + k,) that add up over steps: information, weighted and slopes."""
-    return np.delete(np.arange(columns(parameters)), LOG_KEPT)
+    return np.delete(np.arange(columns(parameters)), [LOG_KEPT, LOG_TRUSTED])
 
 
 @dataclass(frozen=True)
@@ -91,5 +95,5 @@ def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.
     measured = MassInformation(ca.if_else(informative, learnt / (old * new), 0) / unit ** 2,
                                ca.if_else(informative, found / new - mass / old, 0) / unit,
                                ca.log(known / (old - walk)),
-                               ca.if_else(informative, steeper / new - slopes / old, 0) / unit)
+                               ca.if_else(informative, steeper / new - slopes / old, 0) / unit, ca.SX(0))
     return MassStep(measured, ca.fmin(ca.fmax(activity * grown, 1), LARGEST_ACTIVITY), trend)

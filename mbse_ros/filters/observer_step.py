@@ -220,7 +220,7 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
             return balance_of(*at, *steepening(*at, ca.DM(unit)))
         balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
         after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, was['moved'],
-                                                        expected, mass, dt)
+                                                        expected, mass, tuning['force_slow'], dt)
     later = lively.after(was['activity'], was['trend'], tuning['activity_range'], ca.vertsplit(innovations),
                          ca.vertsplit(spreads), [measured[k] > MISSING for k in range(m)], ratios, dt)
     low = below_tank(machine, model.names, after[0])
@@ -229,7 +229,8 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
                            numbers],
                   after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after, emptied), after[2].T, after[3],
                   layout.outputs.pack(x=after[0] * scale, innovation=innovations, innovation_variance=spreads + doubts,
-                                      weighing=ca.vertcat(*reported)))
+                                      weighing=ca.vertcat(*reported),
+                                      balance=ca.SX(0, 1) if ratios is None else ratios))
     return ObserverStep(layout, model, predicting, correcting, leaving, balancing, weigh)
 
 
@@ -261,7 +262,7 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
 
 
 def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, ca.SX, ca.SX], balance: LinearBalance,
-              moved: ca.SX, before: ca.SX, mass: ca.SX, dt: ca.SX
+              moved: ca.SX, before: ca.SX, mass: ca.SX, slow: ca.SX, dt: ca.SX
               ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX, list[ca.SX], list[ca.SX]]:
     """State, covariance, derivatives and dependent coordinates after the force balance ``at`` such; its residuals;
     activity and trend of the mass and in which equations the pistons move; what is reported of the mass.
@@ -272,7 +273,7 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     c, k = model.unknowns, len(model.consider(machine))
     known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
     walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
-    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt)
+    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, slow, dt)
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),

@@ -194,7 +194,7 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: LinearBalance, moved: ca.SX,
-            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+            slow: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass; in which (a,) the pistons move.
@@ -217,7 +217,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         counts = ca.logic_not(hidden)
         rough = ca.vertcat(ca.SX.zeros(c - 1), hidden * column[-1] / (variance + grip[i]))    # of the mass alone, once
         seen = H[i, :] @ T + slopes[i, :]
-        doubt = ca.sumsqr((seen - H[i, -c:] @ T[-c:, :])[differ]) * CONSTANT / dt
+        doubt = ca.sumsqr((seen - H[i, -c:] @ T[-c:, :])[differ]) * CONSTANT / dt + slow[i] * R[i]
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt)
         load = P[-c:, -c:] - share * (2 - share) * gain[-c:] @ column[-c:].T - rough @ column[-c:].T
         whole = ca.vertcat(gain[:-c], gain[-c:] + rough)

@@ -49,6 +49,7 @@ class Fault(IntFlag):
     SINGULAR = 1 << 28
     UNWEIGHED = 1 << 29
     EXCHANGED = 1 << 30
+    FORCE_BALANCE = 1 << 31
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -229,6 +230,13 @@ KINDS = {
         'no load explains the two pressures of a cylinder as they are, and one does the other way', _WRONG,
         'windows of {monitor.exchanged.WINDOW} s: no mass within `payload.limits` agrees to {monitor.exchanged.SURE} '
         'standard deviations and friction', (_MASS,)),
+    Fault.FORCE_BALANCE: Kind(
+        'the force balance does not fit the sensors; its error is taken to be',
+        "friction or a force that the machine's file does not have, or another body",
+        'the mass counts as far as the balance is known, with a wide interval, and so does what was weighed before',
+        'means of the innovations of a cylinder\'s sensors over 0.3, 1 or 3 s beyond {filters.force_error.BIASED} '
+        'deviations, of which a larger error of the balance leaves {filters.force_error.LESS}; until its residuals say '
+        'for some times {filters.force_error.FALLS} s that it is smaller', (_STATE,)),
 }
 DOUBTS = Fault(sum(fault for fault, kind in KINDS.items() if kind.doubts))
 

@@ -48,7 +48,7 @@ class JointEstimator:
     @property
     def kept(self) -> float:
         """See ``PayloadEstimator``; so the others."""
-        return self._filter.kept
+        return self._filter.kept - self._same
 
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on."""
@@ -64,12 +64,24 @@ class JointEstimator:
     def reset(self) -> None:
         """Forget the mass, and the errors that all masses have in common."""
         self._gates.reset()
-        self._common = CommonErrors(list(self.machine.parameters.consider_names), WIDE * self._span,
-                                    ANOTHER * self._span)
+        self._common = self._no_errors()
+        self._same = 0.0        # logarithm of the share that counts of a load that is the same
         self._filter = MassFilter(len(self.machine.parameters.names), self.settings)
         self._age = 0.0
         self._memories: deque[MassFilter] = deque(maxlen=2)
         self._restarted = 1.0       # share of the information that counts from the next sample on
+
+    def _no_errors(self) -> CommonErrors:
+        return CommonErrors(list(self.machine.parameters.consider_names), WIDE * self._span, ANOTHER * self._span)
+
+    def _distrust(self, found: MassInformation[np.ndarray]) -> np.ndarray:
+        """Logarithms (n,) of the share that counts since the force balance is known to be less exact: the load is the
+        same, but masses weighed before do not contradict those after any more."""
+        lost = float(np.add.reduce(found.log_trusted))
+        if lost:
+            self._same += lost
+            self._common = self._no_errors()
+        return found.log_trusted
 
     def restart(self, pause: float = 0.0) -> None:
         """The state starts again after a ``pause``, s; the mass stays."""
@@ -86,13 +98,14 @@ class JointEstimator:
         self._remember(len(mean) * dt)
         closed, found = self._gates.closed(mean), MassInformation.of(reported)
         taken = (closed == 0) & (found.information > 0.0)
-        some, lost = int(np.count_nonzero(taken)), found.log_kept
+        some, lost = int(np.count_nonzero(taken)), found.log_kept + self._distrust(found)
+        forgotten = lost
         if self._restarted < 1.0 and some:
             self._filter.forget(self._restarted)
             self._restarted, lost = 1.0, np.where(np.arange(len(reported)) == 0, log(self._restarted), 0.0)
         sums = reported.take(self._additive, axis=1)
         since = self._common.take(sums if share == 1.0 else sums * share, taken, lost, dt, share != 1.0)
-        self._filter.take_some(self._rows(sums) if some else sums, taken, found.log_kept)
+        self._filter.take_some(self._rows(sums) if some else sums, taken, forgotten)
         if since is not None:       # the load, or a sensor, is another
             self._filter.forget(NOTHING)
             self._filter.replace(self._rows(since[None])[0])
@@ -124,7 +137,8 @@ class JointEstimator:
     def hold(self, reported: np.ndarray | None = None) -> Mass:
         """The mass so far; of ``reported`` only a change of the load is used."""
         if reported is not None and reported.size:
-            lost = float(MassInformation.of(reported).log_kept.sum())
+            found = MassInformation.of(reported)
+            lost = float((found.log_kept + self._distrust(found)).sum())
             if isfinite(lost):      # else of a state that left the finite numbers
                 self._filter.forget(float(np.exp(lost)))
                 self._common.forget(lost)

@@ -150,7 +150,7 @@ class PayloadEstimator(Protocol):
                 share: float = 1.0) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
-        ``reported`` (n, 3 + k), or (0, 3): what an observer that weighs measures of the mass, see MassInformation.
+        ``reported`` (n, 4 + k), or (0, 3): what an observer that weighs measures of the mass, see MassInformation.
         ``share`` of that information that counts where masses are compared: 1, or less where their errors are alike.
         Raises PositionProblemError where the cylinders cannot reach.
         """

@@ -5,14 +5,15 @@ and when coordinates start again by the sensors that alone see them."""
 from __future__ import annotations
 
 from collections import deque
-from math import inf, isnan, nan, sqrt
+from math import inf, isnan, nan, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import PositionProblemError
+from ..filters.activity import moved_cylinders
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import SegmentResult, variances
+from ..filters.hydraulic_state import MPA, SegmentResult, variances
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
@@ -63,6 +64,7 @@ class MachineMonitor(StateMonitor[MachineState]):
         super().__init__(watch, self._lost, self._doubtful, self._settling, self._disturbed)
         self._recovery = Recovery(machine, observer)
         self._positions, self._pressures = StepCheck(machine), PressureSteps(machine)
+        self._bores = _bores(machine)
         self._faint, self._innovations = UnitCheck(machine), InnovationWatch()
         self.configure()
         self.reset()
@@ -227,12 +229,20 @@ class MachineMonitor(StateMonitor[MachineState]):
     def _disturbed(self, state: MachineState, refused: str) -> Assessment | None:
         """What does not speak against a state, but against its mass."""
         segment, result = state.segment, state.result
-        if not (result.outside or result.rare):
+        if not (result.outside or result.rare or result.force_error is not None):
             return None     # nearly always
         outside = reason_of(Fault.OUTSIDE_FORCE) + OR_SENSOR if result.outside else ''
         rare = too_rare(result.rare, segment.channels, segment.repeats.tolist(), segment.step_ns)
         return Assessment.of(ObserverStatus.OK, ((outside, Fault.OUTSIDE_FORCE), (rare, Fault.RARE),
+                                                 (self._unbalanced(result.force_error), Fault.FORCE_BALANCE),
                                                  (refused, Fault.REJECTED)))
+
+    def _unbalanced(self, error: np.ndarray | None) -> str:
+        """In which equations (a,) of the force balance an ``error``, MPa on the pistons, was found."""
+        sizes = () if error is None else error.tolist()
+        found = [f'{self.machine.coordinates[k]} {size * MPA * pi * self._bores[k] ** 2 / 4e3:.2g} kN'
+                 for k, size in zip(self.machine.weighed, sizes) if size > 0.0]
+        return reason_of(Fault.FORCE_BALANCE, *found) if found else ''
 
     def _said(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""
@@ -245,6 +255,12 @@ class MachineMonitor(StateMonitor[MachineState]):
                    if value != value and not any(c in names for names in (constant, *unusable.values()))]
         found = {Fault.MISSING: missing, Fault.STUCK: constant, **unusable}
         return {fault: reason_of(fault, *names) for fault, names in found.items() if names}
+
+
+def _bores(machine: Machine) -> list[float]:
+    """By coordinate the largest bore, m, of the cylinders that it moves, 0 of none."""
+    bores = np.array([cylinder.bore.value for cylinder in machine.description.cylinders.values()])
+    return np.max(moved_cylinders(machine) * bores[:, None], axis=0, initial=0.0).tolist()
 
 
 class Recovery:

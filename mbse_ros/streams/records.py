@@ -58,7 +58,7 @@ class Segment:
 class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
-    ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step measures of the mass of the
+    ``weighing`` (n, 4 + k), or (0, 3) from an observer of the motion alone: what each step measures of the mass of the
     payload, as ``mass_information`` names it. ``faults``: what ``reason`` says, for whatever decides.
     """
 

@@ -95,7 +95,7 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
         return self._monitor.judge_state(state, self._observer.threshold)
 
     def _lose(self, assessment: Assessment) -> None:
-        self._observer.reset()
+        self._observer.lose()
 
     def _publish(self, state: MachineState, assessment: Assessment) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""

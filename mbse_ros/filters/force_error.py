@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error of the force balance, found where sensors contradict it: friction of another form, a force beside the
+piston, another body than in the file.
+
+A balance that is trusted more than it deserves pulls motion and pressures away from their samples, always to the same
+side. Innovations of a filter that is right have mean 0: so their means over ``WINDOWS`` are compared with their own
+deviations. Where one is beyond, the last ``REPLAY`` s run again with larger densities of the balance's error (a bank,
+a decade apart): if one of them takes the bias away, the balance is what is wrong, and the smallest that does, and a
+decade for what the motion has already given way, holds from then on. A valve or a sensor that is wrong keeps its bias
+with any of them, and nothing changes. What was weighed before counts as if that density had been known.
+
+From then on the residuals of the balance say how large its error is (covariance matching: R. K. Mehra, Approaches to
+adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the density rises with them at once and falls within
+``FALLS``. The error is one and the same for a while: for the motion as long as ``TIME``, for the mass, which adds up
+what it learns, ``LASTS``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import exp
+
+import numpy as np
+
+from ..machine import Machine
+from .activity import activity_of
+from .hydraulic_dekf import HydraulicFilter
+from .hydraulic_model import HydraulicModel, largest_pressure
+from .hydraulic_state import MPA
+from .parts.step import RunningFilter
+
+WINDOWS = np.array([0.3, 1.0, 3.0])     # s over which innovations are averaged, the older ones fading
+BIASED = 5.0        # deviations of such a mean, from which it is no chance
+REPLAY = 0.5        # s that run again
+LESS = 0.25         # share of the squares of the means over that time that an error of the balance leaves
+SAID = 4.0          # sum of these squares, from which that says something
+BANK = 10.0 ** np.arange(-4.0, 1.0)     # densities that are tried, as shares of the largest
+MARGIN = 3.0        # factor on the one that is found
+MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
+TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
+FALLS = 10.0        # s
+WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
+
+
+class ForceError:
+    """Of an observer that weighs by equations (a,). ``density`` (a,), MPa^2 s: of what is found besides the stated
+    ``force_psd``, 0 where nothing is.
+
+    ``largest``: standard deviation of the error that is looked for at most, as a share of the machine's largest
+    pressure on the pistons; 0: none is.
+    """
+
+    def __init__(self, machine: Machine, model: HydraulicModel, filter_: HydraulicFilter) -> None:
+        lively, a, m = activity_of(machine, model), len(machine.weighing), len(model.measured)
+        self._concerns = np.zeros((a, m), dtype=bool)       # whether a channel shows that an equation is wrong
+        for k, coordinate in enumerate(machine.coordinates):
+            shows = {f'position/{coordinate}', f'velocity/{coordinate}'}
+            own = [j for j, item in enumerate(model.measured) if j in lively.channels[k]
+                   or item.index is not None and model.names[item.index] in shows]
+            for i in lively.equations[k]:
+                self._concerns[i, own] = True
+        self._pressure, self._channels = largest_pressure(machine) / MPA, m
+        tuning, outputs = filter_.tuning.places, filter_.outputs.places
+        self._balance, self._slow = tuning['force_psd'], tuning['force_slow']
+        self._innovation, self._spread, self._residual = (
+            outputs[name] for name in ('innovation', 'innovation_variance', 'balance'))
+        self.configure(0.0, 0.0)
+
+    def configure(self, stated: float, largest: float) -> None:
+        """With a stated ``force_psd``; nothing is known of an error beyond it."""
+        self._stated, self._largest = stated, 2.0 * (largest * self._pressure) ** 2 * TIME
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing is known."""
+        self.density, self._peak = np.zeros(len(self._concerns)), np.zeros(len(self._concerns))
+        self.active = False
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """What was measured before belongs to another state."""
+        self._wait, self._again = 0.0, WAIT
+        self._segments: deque[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = deque()
+        self._steps = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        size = self._channels + len(self._concerns)
+        self._sums, self._squares = np.zeros((len(WINDOWS), size)), np.zeros((len(WINDOWS), size))
+
+    @property
+    def stddev(self) -> np.ndarray:
+        """Of the error (a,), MPa on the pistons."""
+        return np.sqrt(self.density / (2.0 * TIME))
+
+    def slow(self, density: np.ndarray) -> np.ndarray:
+        """By what (a,) the mass takes the variance of such an error more than once."""
+        return np.where(density > 0.0, LASTS / TIME - 1.0, 0.0)
+
+    def take(self, running: RunningFilter[HydraulicFilter], start: np.ndarray, u: np.ndarray, y: np.ndarray, dt: float,
+             quiet: bool) -> float:
+        """After a segment of steps ``dt``, s, from the flat state ``start`` with inputs ``u`` and outputs ``y``: the
+        share of what was known of the mass that still counts, nearly always 1; else ``running`` has the state with the
+        density that is found. ``quiet``: no sample was left out, no equation closed, and no force acts from outside.
+        """
+        if not self._largest:
+            return 1.0
+        if not quiet:
+            self.interrupt()
+            return 1.0
+        self._segments.append((start, u, running.tuning.copy(), y))
+        self._steps += len(u)
+        while self._steps - len(self._segments[0][1]) >= REPLAY / dt:
+            self._steps -= len(self._segments.popleft()[1])
+        squares = self._follow(u, y, dt)
+        biased = squares[:self._channels] > BIASED ** 2
+        self._wait -= len(u) * dt
+        if self._wait <= 0.0 and np.count_nonzero(biased):
+            wrong = np.any(self._concerns & biased, axis=1)
+            if wrong.any():
+                return self._found(running, wrong)
+        if self.active:
+            self._match(squares[self._channels:], len(u) * dt)
+        return 1.0
+
+    def _follow(self, u: np.ndarray, y: np.ndarray, dt: float) -> np.ndarray:
+        """Squares (channels + a,) of the means, the largest of all windows, over their variances."""
+        m, since = self._channels, 0
+        there = u[:, :m] == u[:, :m]
+        for row in np.flatnonzero(there.any(axis=1)).tolist():
+            kept = np.exp(-(row + 1 - since) * dt / WINDOWS)[:, None]
+            ratios = np.where(there[row], y[row, self._innovation], 0.0) / np.sqrt(y[row, self._spread])
+            residuals = np.add.reduce(y[since:row + 1, self._residual]) / (row + 1 - since) ** 0.5
+            self._sums = kept * self._sums + np.concatenate((ratios, residuals))
+            self._squares = kept ** 2 * self._squares + np.concatenate((there[row], np.ones(len(residuals))))
+            since = row + 1
+        return np.max(self._sums ** 2 / np.maximum(self._squares, 1.0), axis=0)
+
+    def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray) -> float:
+        """Look for the density with which equations that may be ``wrong`` (a,) agree with the samples."""
+        now = np.maximum(self.density, self._stated)
+        channels = self._concerns[wrong].any(axis=0)
+        before = self._bias([(u, y) for _, u, _, y in self._segments], channels)
+        tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
+        enough = (share for share, density in tried if (density > now).any()
+                  and self._replay(running, density, channels)[0] < LESS * before)
+        # most biases are those of something else, and then of no density
+        if before >= SAID and self._replay(running, tried[-1][1], channels)[0] < LESS * before:
+            share = next(enough, 1.0)
+            found = np.where(wrong, np.maximum(now, min(MARGIN * share, 1.0) * self._largest), self.density)
+            running.state = self._replay(running, found, channels)[1]
+            self.density, self.active = found, True
+            self._peak[wrong] = 1.0
+            self.interrupt()
+            return float(np.min(now / np.maximum(found, now)))
+        wait = self._again
+        self.interrupt()
+        self._wait, self._again = wait, min(2.0 * wait, LONGEST)
+        return 1.0
+
+    def _replay(self, running: RunningFilter[HydraulicFilter], density: np.ndarray, channels: np.ndarray
+                ) -> tuple[float, np.ndarray]:
+        """Bias of the channels, and the flat state, after the last segments with a density (a,)."""
+        state, seen = self._segments[0][0], []
+        for _, u, p, _ in self._segments:
+            p = p.copy()
+            p[self._balance], p[self._slow] = np.maximum(p[self._balance], density), self.slow(density)
+            state, y, _ = running.steps(state, u, p)
+            seen.append((u, y))
+        return self._bias(seen, channels), state
+
+    def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray) -> float:
+        """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
+        segments with inputs and outputs."""
+        sums, counts = np.zeros(self._channels), np.zeros(self._channels)
+        for u, y in seen:
+            there = u[:, :self._channels] == u[:, :self._channels]
+            sums += np.add.reduce(np.where(there, y[:, self._innovation], 0.0) / np.sqrt(y[:, self._spread]))
+            counts += np.count_nonzero(there, axis=0)
+        return float(np.sum((sums ** 2 / np.maximum(counts, 1.0))[channels]))
+
+    def _match(self, squares: np.ndarray, duration: float) -> None:
+        """Follow the residuals of the balance, by their ``squares`` (a,)."""
+        known = self.density > 0.0
+        self._peak = np.maximum(self._peak * exp(-duration / FALLS), squares)
+        rises = known & (squares > MATCHED ** 2)
+        if rises.any():
+            self.density = np.where(rises, np.minimum(self.density * squares, self._largest), self.density)
+            self._sums[:, self._channels:][:, rises] = self._squares[:, self._channels:][:, rises] = 0.0
+        else:
+            falls = np.minimum(self._peak, 1.0) ** (duration / FALLS)
+            self.density = np.where(self.density * falls > self._stated, self.density * falls, 0.0)
+            self.active = bool(self.density.any())
+
