@@ -35,8 +35,9 @@ BIASED = 5.0        # deviations of such a mean, from which it is no chance
 REPLAY = 0.5        # s that run again
 LESS = 0.25         # share of the squares of the means over that time that an error of the balance leaves
 SAID = 4.0          # sum of these squares, from which that says something
-BANK = 10.0 ** np.arange(-4.0, 1.0)     # densities that are tried, as shares of the largest
-MARGIN = 3.0        # factor on the one that is found
+BANK = 10.0 ** np.arange(-4.0, 0.1, 0.5)    # densities that are tried, as shares of the largest
+NEARLY = 1.5, 0.1   # times the share that the largest leaves, and share, up to which a smaller one takes it away, too
+MARGIN = 10.0       # factor on the one that is found
 MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
 TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
 FALLS = 10.0        # s
@@ -143,11 +144,12 @@ class ForceError:
         channels = self._concerns[wrong].any(axis=0)
         before = self._bias([(u, y) for _, u, _, y in self._segments], channels)
         tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
-        enough = (share for share, density in tried if (density > now).any()
-                  and self._replay(running, density, channels)[0] < LESS * before)
         # most biases are those of something else, and then of no density
-        if before >= SAID and self._replay(running, tried[-1][1], channels)[0] < LESS * before:
-            share = next(enough, 1.0)
+        left = self._replay(running, tried[-1][1], channels)[0] if before >= SAID else before
+        if left < LESS * before:
+            enough = max(NEARLY[0] * left, NEARLY[1] * before)
+            share = next(share for share, density in tried if share == BANK[-1] or (density > now).any()
+                         and self._replay(running, density, channels)[0] <= enough)
             found = np.where(wrong, np.maximum(now, min(MARGIN * share, 1.0) * self._largest), self.density)
             running.state = self._replay(running, found, channels)[1]
             self.density, self.active = found, True

@@ -45,10 +45,10 @@ class HydraulicFilter(DiscreteFilter):
     model's units; ``near``: dependent coordinates near which Newton's method starts, where the model needs them.
     ``given``: ``o`` (m,), measurements, NaN where missing, and ``u``, commands. ``tuning``: ``dt``, s, the spectral
     densities by their names, the largest ``activity_range``, ``force_psd`` (a,) or (1,), density of the error of each
-    equation, MPa^2 s, ``force_slow`` (as many), by what the mass takes it more than once, ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg,
-    (0,) unless of errorEKF_FE. ``outputs``: ``x``,
-    ``innovation`` (m,), ``innovation_variance`` (m,), and ``weighing``, what the step measures of the mass, see
-    MassInformation. ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
+    equation, MPa^2 s, ``force_slow`` (as many), by what the mass takes it more than once,
+    ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg, (0,) unless of
+    errorEKF_FE. ``outputs``: ``x``, ``innovation`` (m,), ``innovation_variance`` (m,), ``weighing``, what the step
+    measures of the mass, see MassInformation, and ``balance`` (a,), residuals over their deviations. ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
     """
 
     machine: Machine
