@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from math import exp
+from math import exp, inf
 
 import numpy as np
 
@@ -32,8 +32,11 @@ from .parts.step import RunningFilter
 
 WINDOWS = np.array([0.3, 1.0, 3.0])     # s over which innovations are averaged, the older ones fading
 BIASED = 5.0        # deviations of such a mean, from which it is no chance
+CLIPPED = 2.5       # deviations that one sample counts at most: a few that are far off make no bias
 REPLAY = 0.5        # s that run again
+ENOUGH = 0.5        # share of that without which a bias may be one sample's
 LESS = 0.25         # share of the squares of the means over that time that an error of the balance leaves
+NOISY = 4.0         # mean square of what else is in the innovations, from which their noise is another than stated
 SAID = 4.0          # sum of these squares, from which that says something
 BANK = 10.0 ** np.arange(-4.0, 0.1, 0.5)    # densities that are tried, as shares of the largest
 NEARLY = 1.5, 0.1   # times the share that the largest leaves, and share, up to which a smaller one takes it away, too
@@ -117,7 +120,7 @@ class ForceError:
         squares = self._follow(u, y, dt)
         biased = squares[:self._channels] > BIASED ** 2
         self._wait -= len(u) * dt
-        if self._wait <= 0.0 and np.count_nonzero(biased):
+        if self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY and np.count_nonzero(biased):
             wrong = np.any(self._concerns & biased, axis=1)
             if wrong.any():
                 return self._found(running, wrong)
@@ -132,6 +135,7 @@ class ForceError:
         for row in np.flatnonzero(there.any(axis=1)).tolist():
             kept = np.exp(-(row + 1 - since) * dt / WINDOWS)[:, None]
             ratios = np.where(there[row], y[row, self._innovation], 0.0) / np.sqrt(y[row, self._spread])
+            ratios = np.minimum(np.maximum(ratios, -CLIPPED), CLIPPED)
             residuals = np.add.reduce(y[since:row + 1, self._residual]) / (row + 1 - since) ** 0.5
             self._sums = kept * self._sums + np.concatenate((ratios, residuals))
             self._squares = kept ** 2 * self._squares + np.concatenate((there[row], np.ones(len(residuals))))
@@ -145,7 +149,7 @@ class ForceError:
         before = self._bias([(u, y) for _, u, _, y in self._segments], channels)
         tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
         # most biases are those of something else, and then of no density
-        left = self._replay(running, tried[-1][1], channels)[0] if before >= SAID else before
+        left = self._replay(running, tried[-1][1], channels)[0] if SAID <= before < inf else before
         if left < LESS * before:
             enough = max(NEARLY[0] * left, NEARLY[1] * before)
             share = next(share for share, density in tried if share == BANK[-1] or (density > now).any()
@@ -174,13 +178,17 @@ class ForceError:
 
     def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray) -> float:
         """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
-        segments with inputs and outputs."""
-        sums, counts = np.zeros(self._channels), np.zeros(self._channels)
+        segments with inputs and outputs; infinite where one of them is noise that no density explains."""
+        sums, squares, counts = np.zeros((3, self._channels))
         for u, y in seen:
             there = u[:, :self._channels] == u[:, :self._channels]
-            sums += np.add.reduce(np.where(there, y[:, self._innovation], 0.0) / np.sqrt(y[:, self._spread]))
+            ratios = np.where(there, y[:, self._innovation], 0.0) / np.sqrt(y[:, self._spread])
+            sums += np.add.reduce(ratios)
+            squares += np.add.reduce(ratios ** 2)
             counts += np.count_nonzero(there, axis=0)
-        return float(np.sum((sums ** 2 / np.maximum(counts, 1.0))[channels]))
+        left = squares - sums ** 2 / np.maximum(counts, 1.0)
+        return inf if np.any((left > NOISY * counts)[channels]) else float(np.sum(
+            (sums ** 2 / np.maximum(counts, 1.0))[channels]))
 
     def _match(self, squares: np.ndarray, duration: float) -> None:
         """Follow the residuals of the balance, by their ``squares`` (a,)."""

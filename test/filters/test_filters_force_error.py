@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The force balance's error is found where a real machine is not that of its file, and nowhere else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from mbse_ros.filters.force_error import BIASED, ForceError
+from mbse_ros.filters.observer_settings import ObserverSettings
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.monitor.faults import Fault, PayloadStatus
+from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.simulation.cycle import WorkCycle
+from mbse_ros.simulation.effects import EFFECTS, LIFTS
+from mbse_ros.streams.pipeline import Pipeline
+
+LOAD = 200.0
+
+
+@lru_cache(maxsize=2)
+def frames(damped):
+    """Lift, hold, lower of a crane, whose cylinder may have a damper beside it that its file has not."""
+    machine = load_machine('patu655_lift')
+    plant = plant_of(Machine(EFFECTS['parallel_damper'].change(machine.description)) if damped else machine)
+    return tuple(SimulatedCrane(machine, LOAD, 1, WorkCycle(0.3, LIFTS[:7], timed=True), plant=plant).run())
+
+
+def run(damped, valve, **settings):
+    pipeline = Pipeline(load_machine('patu655_lift', valve), observer=ObserverSettings(**settings))
+    return pipeline, [output for frame in frames(damped) for name, value in (
+        *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(name, frame.stamp_ns, value)]
+
+
+def updating(outputs):
+    return [item.payload for item in outputs if item.payload.status is PayloadStatus.UPDATING]
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_a_force_beside_the_piston_is_found_and_the_interval_holds(valve):
+    _, outputs = run(True, valve)
+    found = [k for k, item in enumerate(outputs) if Fault.FORCE_BALANCE in item.state.faults]
+    assert found and 'lift' in outputs[found[0]].state.reason and 'kN' in outputs[found[0]].state.reason
+    last, later = outputs[-1].payload, updating(outputs[found[0]:])
+    assert last.lower < LOAD < last.upper and last.upper - last.lower < 200.0
+    assert len(later) > 300 and all(abs(item.mass - LOAD) < item.upper - item.lower for item in later)
+    assert not any(item.payload.faults & (Fault.LOAD_CHANGES | Fault.CONTRADICTION) for item in outputs[found[0]:])
+    _, fixed = run(True, valve, force_error=0.0)
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in fixed)
+    last = fixed[-1].payload
+    assert not last.lower < LOAD < last.upper       # what is repaired
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
+    (_, adaptive), (_, fixed) = run(False, valve), run(False, valve, force_error=0.0)
+    assert all(np.array_equal(a.state.mean, b.state.mean) and np.array_equal(a.state.covariance, b.state.covariance)
+               and repr(a.payload) == repr(b.payload) for a, b in zip(adaptive, fixed, strict=True))
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in adaptive)
+
+
+def test_a_wrong_valve_is_no_error_of_the_force_balance():
+    pipeline, outputs = run(False, 'compensated')
+    ratios = np.array([item.state.innovation / item.state.innovation_stddev for item in outputs[100:]])
+    sums = np.nansum(ratios.reshape(len(ratios), -1)[:100], axis=0) / 10.0
+    assert np.abs(sums).max() > BIASED              # its bias is there
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
+
+
+def test_what_was_weighed_before_counts_less_and_the_load_stays_the_same():
+    pipeline, _ = run(False, 'orifice')
+    estimator = pipeline.payload._estimator
+    rows = np.zeros((1, pipeline.payload._columns))
+    before, kept = estimator.hold(rows), estimator.kept
+    rows[0, -1] = np.log(1e-4)
+    after = estimator.hold(rows)
+    assert after.noise == pytest.approx(100.0 * before.noise, rel=1e-6) and estimator.kept == pytest.approx(kept)
+    rows[0, -1], rows[0, 2] = 0.0, np.log(1e-4)     # a load that changes
+    estimator.hold(rows)
+    assert estimator.kept < kept - 9.0
+
+
+def test_the_density_follows_the_residuals_within_its_bounds():
+    machine = load_machine('patu655_lift')
+    observer = Pipeline(machine).observer._observer
+    error: ForceError = observer._error
+    error.configure(2e-6, 0.1)
+    largest = 2.0 * (0.1 * error._pressure) ** 2 * 0.3
+    error.density[:], error.active, error._peak[:] = 0.01 * largest, True, 1.0
+    error._match(np.array([9.0]), 0.01)
+    assert error.density == pytest.approx(0.09 * largest)
+    error._match(np.array([1e6]), 0.01)
+    assert error.density == pytest.approx(largest)
+    error._peak[:] = 0.0
+    for _ in range(40_000):
+        error._match(np.array([0.01]), 0.01)
+    assert not error.active and not error.density.any()
+    error.configure(2e-6, 0.0)
+    assert error.take(observer.running, np.zeros(0), np.zeros((1, 0)), np.zeros((1, 0)), 0.01, True) == 1.0
