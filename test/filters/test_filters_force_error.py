@@ -28,8 +28,8 @@ def frames(damped):
     return tuple(SimulatedCrane(machine, LOAD, 1, WorkCycle(0.3, LIFTS[:7], timed=True), plant=plant).run())
 
 
-def run(damped, valve, **settings):
-    pipeline = Pipeline(load_machine('patu655_lift', valve), observer=ObserverSettings(**settings))
+def run(damped, valve, force_error=0.1):
+    pipeline = Pipeline(load_machine('patu655_lift', valve), observer=ObserverSettings(force_error=force_error))
     return pipeline, [output for frame in frames(damped) for name, value in (
         *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(name, frame.stamp_ns, value)]
 
