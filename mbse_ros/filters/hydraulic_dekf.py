@@ -48,7 +48,8 @@ class HydraulicFilter(DiscreteFilter):
     equation, MPa^2 s, ``force_slow`` (as many), by what the mass takes it more than once,
     ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg, (0,) unless of
     errorEKF_FE. ``outputs``: ``x``, ``innovation`` (m,), ``innovation_variance`` (m,), ``weighing``, what the step
-    measures of the mass, see MassInformation, and ``balance`` (a,), residuals over their deviations. ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
+    measures of the mass, see MassInformation, and ``balance`` (a,), residuals over their deviations.
+    ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
     """
 
     machine: Machine

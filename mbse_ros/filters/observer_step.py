@@ -273,7 +273,7 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     c, k = model.unknowns, len(model.consider(machine))
     known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
     walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
-    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, slow, dt)
+    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt, slow)
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),

@@ -194,15 +194,17 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: LinearBalance, moved: ca.SX,
-            slow: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+            dt: ca.SX, slow: ca.SX | float = 0.0) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass; in which (a,) the pistons move.
 
-    ``moved`` (a,): in which the pistons moved a step before. Of the covariance the lower triangle is exact, the upper
+    ``moved`` (a,): in which the pistons moved a step before; ``slow`` (a,): by what the mass takes the variances of the
+    balance more than once, see ``force_error``. Of the covariance the lower triangle is exact, the upper
     one the same except for rounding.
     """
     start, g, H, R, sure, grip, slopes = balance._parts()
+    slower = ca.SX.ones(g.numel()) * slow
     ratios, says = [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
     names = [machine.parameters.names[place] for place in model.consider(machine)]
@@ -217,7 +219,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         counts = ca.logic_not(hidden)
         rough = ca.vertcat(ca.SX.zeros(c - 1), hidden * column[-1] / (variance + grip[i]))    # of the mass alone, once
         seen = H[i, :] @ T + slopes[i, :]
-        doubt = ca.sumsqr((seen - H[i, -c:] @ T[-c:, :])[differ]) * CONSTANT / dt + slow[i] * R[i]
+        doubt = ca.sumsqr((seen - H[i, -c:] @ T[-c:, :])[differ]) * CONSTANT / dt + slower[i] * R[i]
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt)
         load = P[-c:, -c:] - share * (2 - share) * gain[-c:] @ column[-c:].T - rough @ column[-c:].T
         whole = ca.vertcat(gain[:-c], gain[-c:] + rough)

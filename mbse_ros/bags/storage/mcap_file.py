@@ -229,9 +229,11 @@ class McapFile:
                 if opcode == Opcode.FOOTER:
                     finished = True
                     break
-                end, stop = stop, min(stop, len(data))
+                end, stop, said = stop, min(stop, len(data)), len(self.warnings)
                 if opcode == Opcode.CHUNK:
                     self._index_chunk(self._unpack(data[start:stop], start), start, stop)
+                    if end > stop:      # it is cut, which is said below
+                        del self.warnings[said:]
                 elif (stamp := self._noted(data, opcode, start, stop)) is not None:
                     self._add_loose(stamp, start - _RECORD.size, stop)
             if not finished:
