@@ -234,7 +234,8 @@ KINDS = {
         'the force balance does not fit the sensors; its error is taken to be',
         "friction or a force that the machine's file does not have, or another body",
         'the mass counts as far as the balance is known, with a wide interval, and so does what was weighed before',
-        'with `force_error` above 0: means of the innovations of a cylinder\'s sensors over 0.3, 1 or 3 s beyond {filters.force_error.BIASED} '
+        'with `force_error` above 0: means of the innovations of the sensors of a cylinder over 0.3, 1 or 3 s beyond '
+        '{filters.force_error.BIASED} '
         'deviations, of which a larger error of the balance leaves {filters.force_error.LESS}; until its residuals say '
         'for some times {filters.force_error.FALLS} s that it is smaller', (_STATE,)),
 }
