@@ -28,6 +28,7 @@ from .activity import activity_of
 from .hydraulic_dekf import HydraulicFilter
 from .hydraulic_model import HydraulicModel, largest_pressure
 from .hydraulic_state import MPA
+from .mass_information import LARGEST_ACTIVITY
 from .parts.step import RunningFilter
 
 WINDOWS = np.array([0.3, 1.0, 3.0])     # s over which innovations are averaged, the older ones fading
@@ -44,6 +45,7 @@ MARGIN = 10.0       # factor on the one that is found
 MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
 TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
 FALLS = 10.0        # s
+ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
@@ -64,6 +66,8 @@ class ForceError:
                    or item.index is not None and model.names[item.index] in shows]
             for i in lively.equations[k]:
                 self._concerns[i, own] = True
+        state, (low, high) = filter_.state.places, machine.payload_data.limits
+        self._activity, self._mass, self._another = state['mass'].start, state['x'].stop - 1, ANOTHER * (high - low)
         self._pressure, self._channels = largest_pressure(machine) / MPA, m
         tuning, outputs = filter_.tuning.places, filter_.outputs.places
         self._balance, self._slow = tuning['force_psd'], tuning['force_slow']
@@ -150,7 +154,7 @@ class ForceError:
         tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
         # most biases are those of something else, and then of no density
         left = self._replay(running, tried[-1][1], channels)[0] if SAID <= before < inf else before
-        if left < LESS * before:
+        if left < LESS * before and not self._another_load(running, channels, before):
             enough = max(NEARLY[0] * left, NEARLY[1] * before)
             share = next(share for share, density in tried if share == BANK[-1] or (density > now).any()
                          and self._replay(running, density, channels)[0] <= enough)
@@ -165,12 +169,24 @@ class ForceError:
         self._wait, self._again = wait, min(2.0 * wait, LONGEST)
         return 1.0
 
-    def _replay(self, running: RunningFilter[HydraulicFilter], density: np.ndarray, channels: np.ndarray
-                ) -> tuple[float, np.ndarray]:
-        """Bias of the channels, and the flat state, after the last segments with a density (a,)."""
+    def _another_load(self, running: RunningFilter[HydraulicFilter], channels: np.ndarray, before: float) -> bool:
+        """Whether a load that changes explains the bias ``before`` of channels; then it may, from now on."""
+        left, state = self._replay(running, self.density, channels, True)
+        if not (left < LESS * before and abs(state[self._mass] - self._segments[0][0][self._mass]) > self._another):
+            return False
+        running.state[self._activity] = LARGEST_ACTIVITY
+        return True
+
+    def _replay(self, running: RunningFilter[HydraulicFilter], density: np.ndarray, channels: np.ndarray,
+                changes: bool = False) -> tuple[float, np.ndarray]:
+        """Bias of the channels, and the flat state, after the last segments with a density (a,); with a load that
+        ``changes`` all the time, if it is to."""
         state, seen = self._segments[0][0], []
         for _, u, p, _ in self._segments:
             p = p.copy()
+            if changes:
+                state = state.copy()
+                state[self._activity] = LARGEST_ACTIVITY
             p[self._balance], p[self._slow] = np.maximum(p[self._balance], density), self.slow(density)
             state, y, _ = running.steps(state, u, p)
             seen.append((u, y))

@@ -54,7 +54,8 @@ def example(msgtype: str) -> dict:
         elif int(node) == 1:
             values[name] = {'string': 'Grund', 'bool': True, 'float64': -1.25}.get(inner[0], 7)
         else:
-            values[name] = {'string': ['a', 'bc'], 'uint8': [0, 255]}.get(inner[0][1][0], [1.5, float('nan'), -2.0])
+            some = {'string': ['a', 'bc'], 'uint8': [0, 255]}.get(inner[0][1][0], [1.5, float('nan'), -2.0])
+            values[name] = some if int(node) == 4 else np.resize(some, inner[1]).tolist()      # of a fixed length
     return values
 
 

@@ -13,7 +13,7 @@ from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
-from mbse_ros.simulation.cycle import WorkCycle
+from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
 from mbse_ros.streams.pipeline import Pipeline
 
@@ -67,6 +67,20 @@ def test_a_wrong_valve_is_no_error_of_the_force_balance():
     sums = np.nansum(ratios.reshape(len(ratios), -1)[:100], axis=0) / 10.0
     assert np.abs(sums).max() > BIASED              # its bias is there
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
+
+
+def test_a_load_that_is_taken_and_dropped_is_no_error_of_the_force_balance():
+    machine = load_machine('patu655_lift')
+    moves = tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0))
+    cycle = WorkCycle(0.3, moves, load=((0.0, 0.0), (2.4, 0.0), (2.5, 0.5), (5.9, 0.5), (6.0, 0.0), (9.4, 0.0),
+                                        (9.5, 1.0), (12.0, 1.0)))
+    frames_ = SimulatedCrane(machine, 400.0, 1, cycle, plant=plant_of(machine)).run()
+    pipeline = Pipeline(machine, observer=ObserverSettings(force_error=0.1))
+    outputs = [output for frame in frames_ for name, value in (*frame.commands.items(), *frame.samples.items())
+               for output in pipeline.add(name, frame.stamp_ns, value)]
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
+    last = outputs[-1].payload
+    assert last.lower < 400.0 < last.upper and last.upper - last.lower < 60.0
 
 
 def test_what_was_weighed_before_counts_less_and_the_load_stays_the_same():

@@ -19,6 +19,7 @@ from mbse_ros.description.load import known_machines
 from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.filters.hydraulic_state import MASS, state_names
+from mbse_ros.filters.mass_information import columns
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, check_machine, machine_topics
@@ -56,7 +57,7 @@ class Stream:
             given = state(self.count, self.count * PERIOD, names=NAMES)
             given.mean[:] = 0.0
             given.mean[:, NAMES.index('position/lift')], given.mean[:, NAMES.index('velocity/lift')] = 0.2675, speed
-            weighing = np.zeros((len(given.mean), 3 + len(DOUBTFUL)))
+            weighing = np.zeros((len(given.mean), columns(len(DOUBTFUL))))
             weighing[:, 0], weighing[:, 1], weighing[:, 2] = stddev ** -2, stddev ** -2 * mass, -forgotten
             for name, slope in slopes:
                 weighing[:, 3 + DOUBTFUL.index(name)] = stddev ** -2 * slope
