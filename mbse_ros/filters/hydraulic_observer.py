@@ -167,9 +167,10 @@ class HydraulicObserver:
         if self.model.weighs or why_unweighed(self.machine):
             return ''
         cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
+        unused = '. force_error has no effect' * (self.settings.force_error > 0.0)
         return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
                 'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
-                'contradict each other raise no alarm')
+                f'contradict each other raise no alarm{unused}')
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared

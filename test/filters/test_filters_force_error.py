@@ -8,10 +8,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.filters.force_error import BIASED, ForceError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
+from mbse_ros.offline.bag import estimate_samples, parse_tuning
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
@@ -59,6 +61,20 @@ def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
     assert all(np.array_equal(a.state.mean, b.state.mean) and np.array_equal(a.state.covariance, b.state.covariance)
                and repr(a.payload) == repr(b.payload) for a, b in zip(adaptive, fixed, strict=True))
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in adaptive)
+
+
+def test_where_nothing_is_weighed_with_the_motion_it_is_said_to_have_no_effect():
+    machine = load_machine('patu655_lift')
+    notes = [Pipeline(machine, observer=ObserverSettings(weighing=weighing, force_error=error)).observer.note
+             for weighing, error in (('apart', 0.1), ('apart', 0.0), ('joint', 0.1))]
+    assert ['force_error has no effect' in note for note in notes] == [True, False, False]
+
+
+def test_an_estimate_of_a_log_says_it():
+    estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
+                                 for name, value in (*frame.commands.items(), *frame.samples.items())],
+                                load_machine('patu655_lift'), parse_tuning(['observer.force_error=0.1']))
+    assert [line for line in estimate.warnings if 'force balance does not fit' in line and 'lift' in line]
 
 
 def test_a_wrong_valve_is_no_error_of_the_force_balance():

@@ -150,7 +150,8 @@ def _by_stamp(start_ns: int) -> Callable[[int], str]:
 
 
 def state_lines(track: Track) -> list[str]:
-    """Restarts, and how long the observer coasted without a sensor or was lost, with the first reason."""
+    """Restarts, an error of the force balance, and how long the observer coasted without a sensor or was lost, with the
+    first reason."""
     t, restarts = track.elapsed, np.flatnonzero(track.restart[1:]) + 1
     lines = []
     if len(restarts):
@@ -158,6 +159,10 @@ def state_lines(track: Track) -> list[str]:
         back = np.any(track.start_ns[restarts] < track.stamp_ns[restarts - 1])
         reason = 'the clock was set back' if back else 'no sensor had sent for longer than interpolation.max_gap'
         lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
+    wrong = np.flatnonzero(track.observer_faults & np.uint32(Fault.FORCE_BALANCE))
+    if len(wrong):
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]}; the interval '
+                     'of the mass is as wide as that: mbse calibrate says which number of the file is missing')
     return lines + coasting_lines('observer', track.observer_status, track.length_ns, t,
                                   lambda k: track.reasons[track.observer_reason[k]])
 
