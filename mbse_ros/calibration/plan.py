@@ -113,10 +113,11 @@ class Planner:
         near, p = np.tile(self.near[k], (n, 1)), self.machine.parameters.mean
         for step in range(ITERATIONS):
             pistons, _, rates, slopes, levers = map(np.asarray, balance.motion(near.T, X.T, p, load))
-            rates, slopes = (item.reshape(len(item), len(names), n, order='F').transpose(2, 0, 1)
+            rates, slopes = (item.reshape(len(item), X.shape[1], n, order='F').transpose(2, 0, 1)
                              for item in (rates, slopes))
             if not step:
                 X[:, g:2 * g] = [np.linalg.lstsq(rates[i][:, g:2 * g], speeds[i], rcond=None)[0] for i in range(n)]
+                X[:, len(names):][:, :g] = X[:, g:2 * g]    # the rates that uncertain delays go on with: steady motion
                 continue
             missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 5), p, np.full(n, load))
             for i in range(n):

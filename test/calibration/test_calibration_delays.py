@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import casadi as ca
 import numpy as np
 import pytest
 from calibration_support import crane
+from cli_support import mbse
 
 from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
 from mbse_ros.calibration.fit import CalibrationLog, KnownLoad, fit
 from mbse_ros.calibration.free import bounds_of
+from mbse_ros.calibration.identifiability import advice
+from mbse_ros.calibration.plan import Planner
 from mbse_ros.filters.hydraulic_model import hydraulic_model
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine
@@ -118,6 +122,30 @@ def test_delays_are_freed_by_their_names() -> None:
     assert low[places].tolist() == [0.0] * 3 and high[places].tolist() == [0.5] * 3
     _, other = prior_machine('patu655_lift', ('sensors.lift_rod.delay=3 ms',))
     assert other.parameters.stddev[other.parameters.names.index('sensors.lift_rod.delay')] == pytest.approx(0.003)
+
+
+def test_the_procedure_where_delays_are_uncertain() -> None:
+    """Steady motion tells of a position's delay by the slope of the force over the stroke, and nothing of a pressure's
+    that stays the same."""
+    done = mbse('calibrate', '--plan', 'patu655_lift', '--free', 'sensors.*.delay')
+    assert done.status == 0 and 'sensors.lift_piston.delay' in done.out
+    moments, _ = Planner(balance())._moments(4, np.array([[0.05], [-0.05]]), 0.0)
+    numbers, d, X = machine().parameters.mean, 1e-4, moments.X.copy()
+    X[:, 0] += d * X[:, 1]
+    later = replace(moments, near=balance().solved(X[:, :1])[0], X=X)
+    (g, J, _), (moved, *_) = (balance().terms(item, numbers, np.zeros(2)) for item in (moments, later))
+    stroke, piston = (machine().parameters.names.index(f'sensors.{name}.delay') for name in (
+        'lift_stroke', 'lift_piston'))
+    assert np.abs(J[:, 0, stroke]).max() > 1.0 and not J[:, 0, piston].any()
+    assert J[:, 0, stroke] == pytest.approx((moved - g)[:, 0] / d, rel=0.02)
+
+
+def test_advice_where_delays_are_uncertain() -> None:
+    """What bags would need is said, also of a machine with late samples."""
+    own = balance()
+    log = CalibrationLog('late', own.moments(windows_of(machine(), signals({})), WINDOW / 2, 300.0),
+                         KnownLoad('known', 300.0, 1.0))
+    assert advice(own, fit(own, [log]))[0].startswith('move lift slowly ')
 
 
 def test_the_mass_apart_knows_of_delays() -> None:
