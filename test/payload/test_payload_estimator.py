@@ -209,9 +209,9 @@ def test_a_state_that_left_the_finite_numbers_leaves_the_mass_known() -> None:
 
 def test_what_an_observer_reports_has_one_layout() -> None:
     """The rows of the wire by their names, and what of them adds up."""
-    rows = np.arange(10.0).reshape(2, 5)
+    rows = np.arange(12.0).reshape(2, 6)
     found = MassInformation.of(rows)
-    assert columns(2) == 5 and [part[0].tolist() for part in found.row] == [0.0, 1.0, 2.0, [3.0, 4.0]]
+    assert columns(2) == 6 and [part[0].tolist() for part in found.row] == [0.0, 1.0, 2.0, [3.0, 4.0], 5.0]
     assert additive_columns(2).tolist() == [0, 1, 3, 4] and found.log_kept.tolist() == rows[:, LOG_KEPT].tolist()
 
 
