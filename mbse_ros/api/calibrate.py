@@ -16,7 +16,8 @@ from .checked import checked
 from .load import loaded_sources, recorded_name
 
 if TYPE_CHECKING:
-    from ..offline.calibration.calibration_result import Calibration, CalibrationPlan
+    from ..offline.calibration.calibration_plan import CalibrationPlan
+    from ..offline.calibration.calibration_result import Calibration
     from ..sources.map import SourceMap
 
 
@@ -37,9 +38,9 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
 
     The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
     ``residual_rms_before`` and ``_after``, N, ``good``, ``missing_numbers`` (``key``, ``value``, ``left``, ``free``:
-    what would take the rest away), ``cannot_tell``, ``advice``, ``cross_validation()``, ``text`` of the new file,
-    ``friction`` (force over speed by cylinder), ``tables()``, ``summary()``, ``to_json()``, ``report(folder)``,
-    ``write(path)``. Raises SettingError, BagError, DescriptionError.
+    what would take the rest away), ``taken_for_loads`` (numbers that take a wrong load), ``cannot_tell``, ``advice``,
+    ``cross_validation()``, ``text`` of the new file, ``friction`` (force over speed by cylinder), ``tables()``,
+    ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError, BagError, DescriptionError.
 
     >>> found = calibrate('lift', payloads={'lift': 200.0}, free=['bodies.boom.mass=5 %'])
     >>> found.residual_rms_after < found.residual_rms_before
@@ -74,7 +75,7 @@ def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> Calibrati
     from ..calibration.balance import CalibrationBalance  # here, as they take their time to import
     from ..calibration.plan import plan
     from ..offline.calibration.calibrated_file import prior_machine
-    from ..offline.calibration.calibration_result import CalibrationPlan
+    from ..offline.calibration.calibration_plan import CalibrationPlan
     _, item = prior_machine(machine, free)
     return CalibrationPlan(item, str(machine), plan(CalibrationBalance(item)))
 

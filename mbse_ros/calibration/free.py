@@ -104,7 +104,11 @@ def _matching(description: MechanismDescription, pattern: str, word: str) -> dic
         found = {key: item for key, item in found.items() if item.value or item.stddev or _usual(key, item)
                  and not key.endswith(']')}
     if not found:
-        close = difflib.get_close_matches(pattern, list(forms | known), 3, 0.5)
+        known = forms | known
+        if pattern.endswith('.parallel.about'):
+            raise SettingError(OPTION, word, 'a number that can be found: the stroke at which the linear and the cubic '
+                               'force are 0 is a part of parallel.constant; free that one')
+        close = difflib.get_close_matches(pattern, list(known), 3, 0.5)
         raise SettingError(OPTION, word, 'the key of a number of the file, such as '
                            + ', '.join(close or sorted(uncertain(description))[:6]))
     return found
@@ -126,10 +130,14 @@ def _deviation(key: str, value: float, text: str, word: str) -> float:
     try:
         if text.endswith('%') and not key.endswith('.gain'):
             return read_number(Entry(OPTION, key, text), not_negative('1')) * abs(value)
-        unit = next((unit for pattern, unit in _UNITS if re.search(pattern, key)), '1')
-        return read_number(Entry(OPTION, key, text), not_negative(unit))
+        return read_number(Entry(OPTION, key, text), not_negative(unit_of(key)))
     except DescriptionError as error:
         raise SettingError(OPTION, word, f'KEY=DEVIATION, {error.expected}') from None
+
+
+def unit_of(key: str) -> str:
+    """The unit in which a number is told, '1' where it has none."""
+    return next((unit for pattern, unit in _UNITS if re.search(pattern, key)), '1')
 
 
 def _usual(key: str, scalar: Scalar) -> float:

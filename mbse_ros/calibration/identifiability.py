@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from .balance import CalibrationBalance
-from .fit import CalibrationFit, CalibrationLog, CalibrationProblem
+from .fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad
 from .plan import CandidateMotion, Planner, choose
 
 UNKNOWN = 'unknown'         # begins the name of an unknown load
@@ -18,6 +19,7 @@ CORRELATED = 0.9    # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
 HELPS = 3           # pieces of advice
 LEAST_GAIN = 0.2    # nats that a motion must add to be advised
+TAKEN = 0.01        # of the largest load: one of which nothing is known, known so well, is not taken for a number
 BLIND = 1e-9        # of the information of the prior: nothing depends on the number
 
 
@@ -99,6 +101,27 @@ def _of_loads(logs: Sequence[CalibrationLog]) -> list[str]:
         lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is found '
                      'by the empty machine alone: lift a weight that is known')
     return lines
+
+
+def taken_for_loads(problem: CalibrationProblem, u: np.ndarray) -> tuple[str, ...]:
+    """Numbers that would take the error of a load that is not as told: at errors ``u`` (k + l,), if nothing were known
+    of one of the loads, the number and the mass would be known by each other alone."""
+    machine, k, found = problem.balance.machine, len(problem.prior), []
+    if machine.description.payload is None:
+        return ()
+    low, high = machine.payload_data.limits
+    F = problem.factor
+    for told in {log.load.mass for log in problem.logs}:
+        logs = [replace(log, load=KnownLoad(*('', problem.mass(log, u), high - low) if log.load.mass == told else (
+            f'{log.load.mass} kg', problem.mass(log, u), log.load.stddev))) for log in problem.logs]
+        own = CalibrationProblem(problem.balance, logs)
+        own.noise = problem.noise
+        P = np.linalg.inv(np.eye(own.size) + own.information(np.concatenate([u[:k], np.zeros(own.size - k)])))
+        place = k + own.loads.index('')
+        shared = F @ P[:k, place] / np.sqrt(np.einsum('ij,jk,ik->i', F, P[:k, :k], F) * P[place, place])
+        if (high - low) * np.sqrt(P[place, place]) > TAKEN * high:
+            found += [machine.parameters.names[i] for i in np.flatnonzero(np.abs(shared) > CORRELATED)]
+    return tuple(dict.fromkeys(found))
 
 
 def advice(balance: CalibrationBalance, fit: CalibrationFit) -> list[str]:

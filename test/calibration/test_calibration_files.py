@@ -190,6 +190,8 @@ def test_sections_are_replaced():
                                         ('base.roll=0 deg', 'a deviation above 0, KEY=DEVIATION, of base.roll$'),
                                         ('cylinders.lift.friction.outscale', 'cylinders.lift.friction.out_scale'),
                                         ('cylinders.lift.parallel.dampng', 'cylinders.lift.parallel.damping'),
+                                        ('cylinders.lft.parallel.damping', 'such as cylinders.lift.parallel.damping'),
+                                        ('cylinders.*.parallel.about=3 mm', 'a part of parallel.constant'),
                                         ('cylinders.lift.parallel.damping=3 kg', 'not a unit of N[*]s/m'),
                                         ('cylinders.lift.parallel.damping=3 %', 'a deviation above 0'),
                                         ('bodies.boom.mass=3 m', 'KEY=DEVIATION'), ('gravity', 'that of the place'),

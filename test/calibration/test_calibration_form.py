@@ -12,7 +12,7 @@ from calibration_support import LOAD, MOVES, TRUE
 from machine_variants import changed
 
 from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
-from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem
+from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad
 from mbse_ros.calibration.plan import EXACT
 from mbse_ros.calibration.residual_form import SHAPES, Residue
 from mbse_ros.machine import Machine
@@ -50,10 +50,12 @@ def series(form: str, load: float) -> dict[str, Samples]:
 
 
 @cache
-def found(form: str, *free: str) -> Calibration:
+def found(form: str, *free: str, loads: tuple[tuple[float, KnownLoad], ...] = ((0.0, KnownLoad()), (TRUE, LOAD))
+          ) -> Calibration:
+    """By a bag for each load: what is on the machine, and what is told of it."""
     text, machine = prior_machine(FILE, free)
-    bags = [Recording('empty', series(form, 0.0), '2026-02-01'), Recording('load', series(form, TRUE), '2026-02-01')]
-    return calibrated(machine, text, bags, {'load': LOAD})
+    bags = [Recording(f'bag {k}', series(form, mass), '2026-02-01') for k, (mass, _) in enumerate(loads)]
+    return calibrated(machine, text, bags, {f'bag {k}': told for k, (_, told) in enumerate(loads)})
 
 
 @pytest.mark.parametrize('form', ['damper', 'spring', 'direction'])
@@ -62,7 +64,9 @@ def test_what_is_missing_is_named_and_found(form: str, tmp_path) -> None:
     said, keys = first.to_json(), [item.key for item in first.missing_numbers]
     assert not first.good and said['good'] is False and said['unexplained'] and set(keys) == set(true)
     assert all(item.free in first.unexplained for item in first.missing_numbers)
-    assert 'verdict: not good' in first.summary() and not first.write(tmp_path / 'no.yaml')
+    verdict, = (line for line in first.summary() if line.startswith('verdict: not good: add --free '))
+    assert all(f'--free {item.free}' in verdict for item in first.missing_numbers)
+    assert verdict.endswith(f'N of {first.residual_rms_after:,.0f} N') and not first.write(tmp_path / 'no.yaml')
     shares = said['left'][0]['shares']
     if form in SHAPE:
         assert max(shares, key=shares.get) == SHAPE[form] and shares[SHAPE[form]] > 0.7
@@ -95,6 +99,34 @@ def test_a_machine_that_obeys_its_file_is_good() -> None:
     assert one.good and one.missing_numbers == () and one.residue.candidates == ()
     assert left.rms < 1.5 * left.noise < left.expected and left.count == sum(bag.count for bag in one.bags)
     assert all(0.0 <= share < 0.3 for share in left.shares.values()) and tuple(left.shares) == SHAPES
+
+
+WRONG_LOAD, NOT_KNOWN = KnownLoad('wrong', 250.0, 1.25), KnownLoad('unknown bag 0', 500.0, 1000.0)
+CONSTANT = f'{KEY}.parallel.constant'
+
+
+@pytest.mark.parametrize('load', [(TRUE, WRONG_LOAD), (TRUE, LOAD), (TRUE, NOT_KNOWN)])
+def test_a_number_that_would_take_a_wrong_load_is_not_good(load: tuple[float, KnownLoad], tmp_path) -> None:
+    """A load told 250 kg too light is found as a force beside the piston, and nothing is missing; nor could it be seen
+    where it is told right. A bag of another load tells them apart."""
+    one = found('as in the file', f'{KEY}.parallel.*', loads=(load,))
+    assert one.residual_rms_after < 2 * one.noise_rms and CONSTANT in one.taken_for_loads and not one.good
+    assert CONSTANT in one.unexplained and one.to_json()['taken_for_loads'] == list(one.taken_for_loads)
+    verdict, = (line for line in one.summary() if line.startswith('verdict: '))
+    assert verdict.startswith('verdict: not good: ') and CONSTANT in verdict and 'another load' in verdict
+    force = {item.key: item.after for item in one.parameters}[CONSTANT]
+    assert not one.write(tmp_path / 'no.yaml')
+    if load[1] is WRONG_LOAD:
+        assert abs(force) > 1e4
+    else:
+        assert found('as in the file', f'{KEY}.parallel.*', loads=((0.0, KnownLoad()), load)).good
+
+
+@pytest.mark.parametrize('free', [(), (f'{KEY}.parallel.damping',), (f'{KEY}.friction.out_scale',),
+                                  ('sensors.*.offset=50 kPa', 'bodies.*.mass=5 %')])
+def test_numbers_that_no_load_is_taken_for(free: tuple[str, ...]) -> None:
+    one = found('as in the file', *free, loads=((TRUE, LOAD),))
+    assert one.good and one.taken_for_loads == ()
 
 
 def test_what_is_expected_and_shares_by_hand() -> None:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a calibration found: its numbers, tables, JSON, plots of what the forces lack, the file; the procedure for its
-bags."""
+"""What a calibration found: its numbers, tables, JSON, plots of what the forces lack, the file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, left_out, weighed
+from ...calibration.free import unit_of
 from ...calibration.friction import FrictionFit, friction_fits
-from ...calibration.identifiability import LEARNT, UNKNOWN, advice
-from ...calibration.plan import CandidateMotion, Plan
+from ...calibration.identifiability import UNKNOWN, advice, taken_for_loads
 from ...calibration.residual_form import SHAPES, MissingNumber, Residue, load_pressures
 from ...description.edit import for_folder
 from ...errors import SettingError
@@ -30,18 +28,6 @@ from .calibrated_file import Parameter
 EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
 FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
 NOISE = 3.0         # times what the noise of the samples makes, up to which it need not
-AROUND = 0.06       # of the stroke, from which a pose is approached, at 5 % of the stroke a second
-STEPS = '''\
-1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
-2. Record one bag, `empty`: all channels of the machine. Go to each pose below; there move one cylinder after the other
-   slowly (about {slow}) {around} out through the pose and back in again, so that each is approached from below
-   and from above, at steady speed for 1 s or more each way. Leave out what cannot be reached safely.
-3. In the same bag sweep each cylinder once over its stroke, slowly, out and in, from where the table says.
-4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
-   in the same way.
-5. mbse calibrate empty load --payload load={load:g} --machine {machine} -o {name}_calibrated.yaml --cross-validate
-6. Weigh the known load once more with the new file, in a pose that was not among them: it must be within its interval.
-'''
 
 
 @dataclass(frozen=True)
@@ -98,11 +84,12 @@ class Calibration(Answer):
     def unexplained(self) -> str:
         """Why the numbers should not be used: they explain less than half of the forces that were missing, and more
         than noise is; a cylinder misses far more than noise and what no model knows, or what another number would take
-        away; or they are where they cannot be by what was known before. '' where nothing is so."""
+        away; they are where they cannot be by what was known before; or they would take the error of a load. '' where
+        nothing is so."""
         before, after = self.residual_rms_before, self.residual_rms_after
         little = after > max(EXPLAINED * before, NOISE * self.noise_rms)
         if not little and not self._above:
-            return self._far
+            return self._far or self._taken
         return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
                 f'{self.noise_rms:.0f} N: these numbers do not explain the bags; another number or the load is wrong, '
                 'or the machine has something that its file does not have'
@@ -137,6 +124,36 @@ class Calibration(Answer):
         free = ', '.join(item.free for item in self.missing_numbers)
         values = ', '.join(f'{item.value:.3g}' for item in self.missing_numbers)
         return [f'free {free} would leave about {self.missing_numbers[-1].left:.0f} N, at {values}']
+
+    @property
+    def _taken(self) -> str:
+        """Which numbers would take a wrong load, '' for none."""
+        if not self.taken_for_loads:
+            return ''
+        return (f'the loads of these bags and {", ".join(self.taken_for_loads)} cannot be distinguished: a load that '
+                'is not as told would be found as such a number: add a bag of another load, best an empty one, or do '
+                'not free it' + ''.join(f'; {line}' for line in self._empty))
+
+    @cached_property
+    def taken_for_loads(self) -> tuple[str, ...]:
+        """Numbers that these bags do not distinguish from a load."""
+        return taken_for_loads(self.problem, self.fit.u)
+
+    @property
+    def _verdict(self) -> str:
+        """In one line, with what to do, as options of the command."""
+        if self.good:
+            return 'good'
+        todo = 'check the loads that were told'
+        if self.missing_numbers:
+            found = ', '.join(f'{item.value:.3g} {unit_of(item.key)}'.removesuffix(' 1').replace('*', ' ')
+                              for item in self.missing_numbers)
+            todo = (f'add {" ".join(f"--free {item.free}" for item in self.missing_numbers)}: would be found as about '
+                    f'{found}, and leave {self.missing_numbers[-1].left:,.0f} N of {self.residual_rms_after:,.0f} N')
+        elif self.unexplained == self._taken:
+            todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
+                    'load, best an empty one')
+        return f'not good: {todo if self.unexplained else self.trouble}'
 
     @property
     def _empty(self) -> list[str]:
@@ -221,7 +238,7 @@ class Calibration(Answer):
     def summary(self) -> list[str]:
         """Loads, what the bags do not tell, what would help."""
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
-        lines += [f'verdict: {"good" if self.good else "not good"}', *self._empty]
+        lines += [f'verdict: {self._verdict}', *self._empty]
         for title, items in (('what these bags cannot determine', self.cannot_tell),
                              ('what would help most', self.advice)):
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
@@ -237,7 +254,8 @@ class Calibration(Answer):
             'noise_rms': self.noise_rms, 'good': self.good, 'unexplained': self.unexplained,
             'trouble': self.trouble, 'left': [asdict(item) for item in self.residue.forms],
             'missing_numbers': [asdict(item) for item in self.missing_numbers],
-            'taken_as_empty': list(self.unnamed), 'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
+            'taken_as_empty': list(self.unnamed), 'taken_for_loads': list(self.taken_for_loads),
+            'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
             'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
         if self.crossed:
@@ -327,51 +345,3 @@ def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:
     return Panel(name, 'friction [N]', curves, (Band('95 %', x, item.lower, item.upper, COLORS['low_passed']),),
                  note=f'at {number(piston)} MPa (piston side), {number(rod)} MPa (rod side)',
                  x_label='piston speed [mm/s]')
-
-
-@dataclass(frozen=True)
-class CalibrationPlan(Answer):
-    """The procedure that ``found`` for a ``machine``, of the file ``name``: steps, poses, and what they tell."""
-
-    machine: Machine
-    name: str
-    found: Plan
-
-    @property
-    def steps(self) -> str:
-        """What to do, a line each."""
-        machine, stroke = self.machine, self.machine.stroke[:, 1] - self.machine.stroke[:, 0]
-        slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
-        around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
-        return f'Calibration of {machine.name}\n' + STEPS.format(
-            slow=slow, around=around, load=self.found.load, machine=self.name, name=machine.name)
-
-    def tables(self) -> list[Table]:
-        """Poses, and deviations before and after."""
-        found = self.found
-        rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
-        rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
-        rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
-        tables = [Table('positions of the pistons, mm', ['', *self.machine.cylinders], rows)]
-        rows = [[key, number(before), number(after), '' if after <= LEARNT * before else
-                 'not determined by this procedure'] for key, before, after in zip(found.keys, found.before,
-                                                                                   found.after)]
-        return [*tables, Table('standard deviations, as in the file and as after the procedure, SI',
-                               ['number', 'before', 'after', ''], rows)]
-
-    def _values(self, full: bool) -> dict[str, Any]:
-        """The same."""
-        found = self.found
-        return {'machine': self.machine.name, 'poses': self._poses(found.poses), 'sweeps': self._poses(found.sweeps),
-                'loaded': self._poses(found.loaded), 'load': found.load, 'parameters': [
-                    {'key': key, 'stddev_before': before, 'stddev_after': after}
-                    for key, before, after in zip(found.keys, found.before, found.after)]}
-
-    def _poses(self, items: Sequence[CandidateMotion]) -> list[dict[str, Any]]:
-        return [{'pistons': dict(zip(self.machine.cylinders, np.round(item.pistons, 4).tolist())),
-                 'coordinates': dict(zip(self.machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
-                 'load': item.load} for item in items]
-
-
-def _places(item: CandidateMotion) -> list[str]:
-    return [f'{1e3 * place:.0f}' for place in item.pistons]
