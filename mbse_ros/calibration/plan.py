@@ -117,7 +117,8 @@ class Planner:
                              for item in (rates, slopes))
             if not step:
                 X[:, g:2 * g] = [np.linalg.lstsq(rates[i][:, g:2 * g], speeds[i], rcond=None)[0] for i in range(n)]
-                X[:, len(names):][:, :g] = X[:, g:2 * g]    # the rates that uncertain delays go on with: steady motion
+                if X.shape[1] > len(names):     # the rates that uncertain delays go on with: steady motion
+                    X[:, len(names):len(names) + g] = X[:, g:2 * g]
                 continue
             missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 5), p, np.full(n, load))
             for i in range(n):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -59,7 +60,7 @@ def calibrate(
     found = mbse.calibrate(bags or [], machine, payloads=payload or [], free=free or [],
                            cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
                            namespace=namespace)
-    hand_over(found, json_, write=None if plots is None else partial(found.report, plots))
+    hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
     written = output is not None and found.write(output, force)
     if written:
         typer.echo(f'wrote {output}: mbse check {output} shows what was understood')

@@ -129,6 +129,7 @@ def test_the_procedure_where_delays_are_uncertain() -> None:
     that stays the same."""
     done = mbse('calibrate', '--plan', 'patu655_lift', '--free', 'sensors.*.delay')
     assert done.status == 0 and 'sensors.lift_piston.delay' in done.out
+    assert mbse('calibrate', '--plan', 'patu655').status == 0       # two cylinders, no delays
     moments, _ = Planner(balance())._moments(4, np.array([[0.05], [-0.05]]), 0.0)
     numbers, d, X = machine().parameters.mean, 1e-4, moments.X.copy()
     X[:, 0] += d * X[:, 1]

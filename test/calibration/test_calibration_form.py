@@ -64,8 +64,8 @@ def test_what_is_missing_is_named_and_found(form: str, tmp_path) -> None:
     said, keys = first.to_json(), [item.key for item in first.missing_numbers]
     assert not first.good and said['good'] is False and said['unexplained'] and set(keys) == set(true)
     assert all(item.free in first.unexplained for item in first.missing_numbers)
-    verdict, = (line for line in first.summary() if line.startswith('verdict: not good: add --free '))
-    assert all(f'--free {item.free}' in verdict for item in first.missing_numbers)
+    verdict, = (line for line in first.summary() if line.startswith('verdict: not good: add free '))
+    assert all(f'free {item.free}' in verdict for item in first.missing_numbers)
     assert verdict.endswith(f'N of {first.residual_rms_after:,.0f} N') and not first.write(tmp_path / 'no.yaml')
     shares = said['left'][0]['shares']
     if form in SHAPE:

@@ -60,7 +60,8 @@ class Calibration(Answer):
     missing, N, of which the noise of the samples makes ``noise_rms``; ``cannot_tell``: what the bags do not tell, in
     words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
     all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before; ``crossed``: each bag by the
-    numbers of the others, where it was asked for; ``unnamed``: bags of which no load was told, taken as empty.
+    numbers of the others, where it was asked for; ``unnamed``: bags of which no load was told, taken as empty;
+    ``word``: by which a number is freed, of the command line its option.
     """
 
     machine: Machine
@@ -79,6 +80,7 @@ class Calibration(Answer):
     trouble: str = ''
     crossed: tuple[LeftOut, ...] = ()
     unnamed: tuple[str, ...] = ()
+    word: str = 'free'
 
     @property
     def unexplained(self) -> str:
@@ -141,14 +143,14 @@ class Calibration(Answer):
 
     @property
     def _verdict(self) -> str:
-        """In one line, with what to do, as options of the command."""
+        """In one line, with what to do."""
         if self.good:
             return 'good'
         todo = 'check the loads that were told'
         if self.missing_numbers:
             found = ', '.join(f'{item.value:.3g} {unit_of(item.key)}'.removesuffix(' 1').replace('*', ' ')
                               for item in self.missing_numbers)
-            todo = (f'add {" ".join(f"--free {item.free}" for item in self.missing_numbers)}: would be found as about '
+            todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as about '
                     f'{found}, and leave {self.missing_numbers[-1].left:,.0f} N of {self.residual_rms_after:,.0f} N')
         elif self.unexplained == self._taken:
             todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
