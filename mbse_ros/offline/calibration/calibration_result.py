@@ -150,8 +150,8 @@ class Calibration(Answer):
         if self.missing_numbers:
             found = ', '.join(f'{item.value:.3g} {unit_of(item.key)}'.removesuffix(' 1').replace('*', ' ')
                               for item in self.missing_numbers)
-            todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as about '
-                    f'{found}, and leave {self.missing_numbers[-1].left:,.0f} N of {self.residual_rms_after:,.0f} N')
+            todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as '
+                    f'about {found}, and leave {self.missing_numbers[-1].left:,.0f} N of {self.residual_rms_after:,.0f} N')
         elif self.unexplained == self._taken:
             todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
                     'load, best an empty one')
