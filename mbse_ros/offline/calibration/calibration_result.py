@@ -150,8 +150,9 @@ class Calibration(Answer):
         if self.missing_numbers:
             found = ', '.join(f'{item.value:.3g} {unit_of(item.key)}'.removesuffix(' 1').replace('*', ' ')
                               for item in self.missing_numbers)
+            left, before = self.missing_numbers[-1].left, self.residual_rms_after
             todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as '
-                    f'about {found}, and leave {self.missing_numbers[-1].left:,.0f} N of {self.residual_rms_after:,.0f} N')
+                    f'about {found}, and leave {left:,.0f} N of {before:,.0f} N')
         elif self.unexplained == self._taken:
             todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
                     'load, best an empty one')
