@@ -9,7 +9,8 @@ A contact contradicts the observer's own force balance and so spoils its speeds 
 parabola through the positions measured in the last ``payload.force_window`` gives the motion in its middle. Pressures
 count with the weights that the parabola's acceleration gives the true one, so that forces and accelerations are means
 over the same time. Before a contact is noticed it pulls at the mass, too: the mass is that of half a second before, if
-it has counted since.
+it has counted since. Its weight is in the pressures while it changes: then there is no force, and what was known of the
+mass does not count any more.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ..machine.frames import turned
 from .mass import Mass, PayloadSettings
 
 AGREED = 0.5        # s for which a mass must have counted: a contact is noticed after 0.1 to 0.3 s
+CHANGED = 1.0       # s after a change of the load without a force
 FEWEST = 8          # samples of each position in a window, ...
 COVERED = 0.7       # ... and the share of it that they cover
 SEEN = 1e-6         # of the best-known component's information, from which a direction is shown
@@ -43,6 +45,8 @@ TURN = 2 * np.pi
 SPREAD = 1 / np.sqrt(28)     # of the window: standard deviation of the times in it, with these weights
 KERNEL = 10 / 7     # of the density over the window: the variance of a mean with these weights
 LOST = 'the observer has no state'
+UNWEIGHED = 'no mass counted before the contact'
+CHANGES = 'the load changes, or its mass has just moved by more than its interval'
 
 
 @dataclass(frozen=True)
@@ -170,35 +174,44 @@ class ToolForces:
         self._masses: deque[tuple[int, Mass]] = deque()
         self._mass: tuple[int, Mass] | None = None
         self._near: np.ndarray | None = None
+        self._settled_ns, self._touches = 0, False
 
     def process(self, stamp_ns: int, state: tuple[np.ndarray, np.ndarray, np.ndarray], restart: bool, lost: bool,
-                mass: Mass | None) -> ToolForce:
+                mass: Mass | None, changes: bool = False, touches: bool | None = False) -> ToolForce:
         """After a segment that ends at a stamp: the state (nx,) there, samples (channels,), SI, and innovations, NaN
         for a sample that is not used; ``restart``: the samples before do not count; ``lost``: the state does not;
-        ``mass``: of the load, None while it does not count."""
+        ``mass``: of the load, None while it does not count; ``changes``: whether the load does; ``touches``: whether a
+        contact is noticed, None where nothing says."""
         mean, samples, innovation = state
         if restart or self._rows and stamp_ns <= self._rows[-1][0]:
             self._rows.clear()
             self._masses.clear()
-            self._near = None
-        self._keep(stamp_ns, mass)
+            self._near, self._settled_ns = None, 0
+        self._touches = self._touches if touches is None else touches
+        self._keep(stamp_ns, mass, changes)
         values = np.where(np.isnan(innovation), nan, samples)[self._columns] if not self.none else samples
         self._rows.append((stamp_ns, values))
         while stamp_ns - self._rows[0][0] > 1e9 * self._window:
             self._rows.popleft()
-        if self._without or lost or self._mass is None:
-            return self._unknown(self._without or (LOST if lost else 'no mass has counted for half a second yet'))
+        if self._without or lost or stamp_ns < self._settled_ns or self._mass is None:
+            unweighed = self._mass is None and self._touches
+            return self._unknown(self._without or (LOST if lost else UNWEIGHED if unweighed else CHANGES if stamp_ns <
+                                                   self._settled_ns else 'no mass has counted for half a second yet'))
         try:
             return self._solve(stamp_ns, mean)
         except MbseError as error:      # out of reach, or a dead point
             self._near = None
             return self._unknown(str(error))
 
-    def _keep(self, stamp_ns: int, mass: Mass | None) -> None:
-        """The newest mass that has counted for a while since."""
+    def _keep(self, stamp_ns: int, mass: Mass | None, changes: bool) -> None:
+        """The newest mass that has counted for a while since, and from when on none changes any more."""
+        if changes:
+            self._mass, self._settled_ns = None, stamp_ns + round(1e9 * max(CHANGED, self._window))
         if mass is None or not isfinite(mass.mass + mass.stddev):
             self._masses.clear()
             return
+        if self._mass is not None and abs(mass.mass + mass.lean - self._mass[1].mass) > self._mass[1].half_width:
+            self._settled_ns = max(self._settled_ns, stamp_ns + round(1e9 * self._window))
         self._masses.append((stamp_ns, mass))
         while len(self._masses) > 1 and stamp_ns - self._masses[1][0] >= 1e9 * AGREED:
             self._masses.popleft()

@@ -212,8 +212,11 @@ class PayloadStage:
     def _tool_force(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> ToolForce | None:
         if self._forces is None:
             return None
+        status = verdict[0]
         return self._forces.process(state.stamp_ns, (state.mean[-1], state.measured, state.innovation), state.restart,
-                                    state.status is ObserverStatus.LOST, mass if verdict[0] in GATED else None)
+                                    state.status is ObserverStatus.LOST, mass if status in GATED else None,
+                                    status is PayloadStatus.CHANGING,
+                                    None if status is PayloadStatus.NO_DATA else status is PayloadStatus.CONTACT)
 
     @property
     def settings(self) -> PayloadSettings:

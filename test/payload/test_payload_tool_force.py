@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The force at the tool: by hand, by virtual work, of a machine that digs, and of machines that show little of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from machine_variants import changed
@@ -11,9 +13,10 @@ from mbse_ros.machine.frames import MachineFrames
 from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.payload.mass import Mass, PayloadSettings
-from mbse_ros.payload.tool_force import ToolForce, ToolForces, contact_words, has_contact, parabola
-from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.payload.tool_force import CHANGES, UNWEIGHED, ToolForce, ToolForces, contact_words, has_contact, parabola
+from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.streams.pipeline import Pipeline
 
 STEP = 10_000_000
 SETTINGS = PayloadSettings()
@@ -98,11 +101,48 @@ def test_a_mass_is_held_from_before_it_was_in_doubt(lift: Machine) -> None:
     """It counts after half a second, and what changes it just before a doubt does not."""
     forces, samples = ToolForces(lift, SETTINGS, 'vm'), lifted(0.1, 50e3)[0]
     values, found = np.array([samples[name] for name in lift.channels]), []
-    masses = [known(100.0)] * 100 + [known(300.0)] * 20 + [None] * 30
+    masses = [known(100.0, 150.0)] * 100 + [known(300.0)] * 20 + [None] * 30
     for k, mass in enumerate(masses, 1):
         found.append(forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, mass))
     assert not found[48].known and found[60].known
     assert found[-1].mass == 100.0 and found[-1].held == pytest.approx(0.3)
+
+
+def followed(machine: Machine, rows: list[dict]) -> list[ToolForce]:
+    """Of segments that differ in what is said of the load."""
+    forces, samples = ToolForces(machine, SETTINGS, 'vm'), lifted(0.1, 50e3)[0]
+    values = np.array([samples[name] for name in machine.channels])
+    return [forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, **row)
+            for k, row in enumerate(rows, 1)]
+
+
+def test_while_the_load_changes_and_a_second_after_there_is_none(lift: Machine) -> None:
+    """Nor with what the mass was before: a doubt after the change has no force at all."""
+    before, after, change = {'mass': known(400.0, 9.0)}, {'mass': known(0.0, 9.0)}, {'mass': None, 'changes': True}
+    found = followed(lift, [before] * 100 + [change] * 50 + [after] * 120)
+    assert found[99].known and found[-1].known and found[-1].mass == 0.0
+    assert not any(item.known for item in found[100:249]) and found[249].known
+    assert {item.reason for item in found[100:249]} == {CHANGES}
+    doubted = followed(lift, [before] * 100 + [change] * 50 + [{'mass': None}] * 120)
+    assert not any(item.known for item in doubted[100:])
+
+
+@pytest.mark.parametrize('moved, lean', [(60.0, 0.0), (0.0, -60.0)])
+def test_nor_while_the_mass_moves_by_more_than_its_interval(lift: Machine, moved: float, lean: float) -> None:
+    """By itself, or as the masses of the last second lean; of 400 +- 40 kg."""
+    def rows(share: float) -> list[dict]:
+        other = replace(known(400.0 + share * moved, 20.0), lean=share * lean)
+        return [{'mass': known(400.0, 20.0)}] * 100 + [{'mass': other}] * 40
+    assert not followed(lift, rows(1.0))[-1].known and followed(lift, rows(1.0))[-1].reason == CHANGES
+    assert followed(lift, rows(0.5))[-1].known
+
+
+def test_of_a_contact_before_any_mass_it_says_so(lift: Machine) -> None:
+    """Also where the observer then says nothing for a while; not once it is over."""
+    found = followed(lift, [{'mass': None}] * 9 + [{'mass': None, 'touches': True}] * 9 +
+                     [{'mass': None, 'touches': None}] * 9 + [{'mass': None}] * 9)
+    said = [item.reason == UNWEIGHED for item in found]
+    assert said == [False] * 9 + [True] * 18 + [False] * 9
 
 
 def test_a_file_without_a_contact_has_none() -> None:
@@ -178,6 +218,22 @@ def test_the_force_of_the_soil_is_found(dug) -> None:
         inside.append((np.abs(force - true[[0, 2]]) < 2.5 * stddev).all())
     assert len(sizes) >= 5 and np.abs(sizes).max() < 0.1 * 20e3 + 600.0
     assert max(angles) < 10.0 and np.mean(inside) >= 0.75
+
+
+def test_a_load_that_is_dumped_is_no_force_and_soil_before_any_mass_is_named() -> None:
+    """The cycle `dig` of 800 kg: soil from 1.5 to 5 s, before a mass counts; dumped at about 12 s."""
+    machine = load_machine('zx200')
+    crane = SimulatedCrane(machine, 800.0, 1, cycle_by_name('dig', machine, 1), plant=plant_of(machine), soil=20e3)
+    samples = [Sample(name, f.stamp_ns, value) for f in crane.advance(15_000_000_000)
+               for name, value in [*f.commands.items(), *f.samples.items()]]
+    pipeline = Pipeline(machine)
+    found = {output.state.stamp_ns: output.payload for sample in samples
+             for output in pipeline.add(sample.channel, sample.stamp_ns, sample.value)}
+    t = (np.array([*found]) - [*found][0]) * 1e-9
+    forces = [payload.tool_force for payload in found.values()]
+    sure = [bool((np.abs(force.force) > 5 * force.stddev).any()) for force in forces]
+    assert not any(sure) and any(force.known for force in forces)
+    assert all(force.reason == UNWEIGHED for k, force in zip(t, forces) if 2.5 < k < 4.5)
 
 
 def test_in_free_motion_there_is_none(dug) -> None:
