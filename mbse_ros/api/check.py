@@ -33,6 +33,7 @@ from .estimate import Tuning, words
 
 THIN = 0.2             # of the bore: rods are 0.4 to 0.8 of it
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
+DOUBTED = 3.0           # times the delay of a sensor, from which its deviation may be another unit
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
 _LONGEST = 40          # coordinates of the start that are listed
 
@@ -90,7 +91,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
             try_filter(model, settings)
         return CheckedFile(description.file, model, tuple(sections), tuple(odd), end)
     odd += contradictions(machine, settings) if settings else ()
-    odd += bore_warnings(machine)
+    odd += [*bore_warnings(machine), *form_warnings(machine)]
     reach = reach_of(machine)
     odd += reach_warnings(machine, reach)
     sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
@@ -185,6 +186,26 @@ def bore_warnings(machine: Machine) -> Iterable[str]:
             yield (f'cylinders.{name}.bore: {show(bore, "m")}, with a stroke of {show(stroke, "m")} and a rod of '
                    f'{show(rod, "m")}, expected less than the stroke, and a rod of {THIN:g} of the bore or more: are '
                    'the units right?')
+
+
+def form_warnings(machine: Machine) -> Iterable[str]:
+    """Forces beside a piston that drive it, or act about a place where it never is; delays that may be none."""
+    for name, cylinder in machine.description.cylinders.items():
+        beside, friction, key = cylinder.parallel, cylinder.friction, f'cylinders.{name}.parallel'
+        if beside is None:
+            continue
+        viscous = friction.viscous.value * friction.scale.value
+        if beside.damping.value < -viscous:
+            yield (f'{key}.damping: {show(beside.damping.value, "N*s/m")}, expected no less than '
+                   f'{show(-viscous, "N*s/m")}, by which friction.viscous brakes: together they drive the piston')
+        if not 0.0 <= beside.about.value <= cylinder.stroke.value:
+            yield (f'{key}.about: {show(beside.about.value, "m")}, expected a place of the stroke, 0 m to '
+                   f'{show(cylinder.stroke.value, "m")}')
+    for name, sensor in machine.description.sensors.items():
+        late = sensor.delay
+        if late is not None and late.value > 0.0 and (late.stddev or 0.0) > DOUBTED * late.value:
+            yield (f'sensors.{name}.delay: {show(late, "s")}, expected a deviation of {DOUBTED:g} times the delay or '
+                   'less: are the units right?')
 
 
 def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:

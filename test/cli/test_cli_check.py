@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 from cli_support import mbse, refused
+from machine_variants import changed
 from source_tree import ROOT
+
+from mbse_ros.api.check import form_warnings
 
 MACHINES = sorted(path.stem for path in (ROOT / 'config' / 'machines').glob('*.yaml'))
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
@@ -39,6 +42,19 @@ def test_a_file_is_checked_by_its_path(tmp_path):
 
 
 @pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize('changes, key', [
+    ({'cylinders/lift/parallel': {'damping': '-350 N*s/m'}}, 'cylinders.lift.parallel.damping'),
+    ({'cylinders/lift/parallel': {'linear': '1 kN/m', 'about': '540 mm'}}, 'cylinders.lift.parallel.about'),
+    ({'sensors/lift_rod/delay': {'value': '10 ms', 'stddev': '31 ms'}}, 'sensors.lift_rod.delay'),
+    ({'cylinders/lift/parallel': {'damping': '-320 N*s/m', 'about': '530 mm'},
+      'sensors/lift_rod/delay': {'value': '10 ms', 'stddev': '29 ms'}}, ''),
+    ({'sensors/lift_rod/delay': {'value': 0, 'stddev': '5 ms'}}, '')])
+def test_forms_that_are_odd(changes, key):
+    """A damping that drives more than friction brakes, a place beyond the stroke, a delay that is hardly known."""
+    found = list(form_warnings(changed('patu655_lift', changes)))
+    assert [line.partition(':')[0] for line in found] == [key] * bool(key)
+
+
 @pytest.mark.parametrize('bore, rod, odd', [(530, 120, False), (540, 120, True), (270, 56, False), (290, 56, True)])
 def test_a_bore_in_another_unit_is_odd(tmp_path, bore, rod, odd):
     """More than the stroke, 535 mm, or than five times the rod."""
