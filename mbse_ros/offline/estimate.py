@@ -17,6 +17,7 @@ from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..monitor.faults import Fault
 from ..payload.mass import Cause, center_of
+from ..payload.tool_force import ALIGNED
 from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
@@ -27,7 +28,6 @@ from .track import COLUMNS, FORCE_PARTS, KeptEstimate, held_lines, held_seconds,
 if TYPE_CHECKING:
     from ..report.data import Run
 
-SURE = 5.0      # standard deviations of a force that is not chance
 LARGEST = 3     # causes of the uncertainty in the answer
 UNKNOWN = math.nan, math.nan
 
@@ -151,12 +151,8 @@ class MachineEstimate(KeptEstimate):
                 lines.append(f'its centre in the frame of {self.machine.payload_data.body}: {places}')
             if payload.status is not PayloadStatus.UPDATING:
                 lines.append(f'held at the end of the log: {payload.reason}')
-        largest = _largest_force(self)
-        if largest:
-            words = ', '.join(f'{part} {force / 1e3:.1f} kN (1 sigma {stddev / 1e3:.1f})' for part, force, stddev
-                              in zip(FORCE_PARTS, largest['force'], largest['stddev']) if math.isfinite(force))
-            lines.append(f'largest force at {self.machine.payload_data.contact}, along the axes of its body, at t = '
-                         f'{largest["t"]:.1f} s: {words}')
+        if payload.tool_force is not None:
+            lines += _force_lines(self)
         lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
@@ -217,16 +213,38 @@ def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:
 
 
 def _largest_force(estimate: MachineEstimate) -> dict[str, Any] | None:
-    """The largest force at the tool that is not chance: time, s, components, N, and deviations; None: there is none."""
-    if estimate.last.payload.tool_force is None or estimate.track.states is None:
+    """The largest force at the tool that is not chance: time, s, parts, N, and deviations; None: there is none."""
+    if estimate.track.largest_force is None:
         return None
-    numbers = estimate.states.numbers
-    force, stddev = (np.array([numbers[f'tool_force{kind}/{part}'] for part in FORCE_PARTS]).T
-                     for kind in ('', '_stddev'))
-    size = np.where((np.abs(force) > SURE * stddev).any(axis=1), np.abs(force).max(axis=1, where=np.isfinite(force),
-                                                                                  initial=0.0), 0.0)
-    k = int(size.argmax())
-    return {'t': float(estimate.t[k]), 'force': force[k].tolist(), 'stddev': stddev[k].tolist()} if size[k] else None
+    row, found = estimate.track.largest_force
+    return {'t': float(estimate.t[row]), 'force': [*found.force.tolist(), found.component],
+            'stddev': [*found.stddev.tolist(), found.component_stddev], 'direction': found.direction}
+
+
+def _force_lines(estimate: MachineEstimate) -> list[str]:
+    """The largest force at the tool, or that there is none, and for how long a contact had none, and why."""
+    point, seconds = estimate.machine.payload_data.contact, estimate.track.force_seconds
+    largest = _largest_force(estimate)
+    if largest is not None:
+        body, shown = point.partition('.')[0], np.isfinite(largest['force'])
+        # one number says something along a known direction alone, and nothing new where all of it is in the axes
+        shown[-1] = bool(np.abs(largest['direction'][~shown[:-1]]).max(initial=0.0) > ALIGNED)
+        along = ', '.join(f'{value:.2f}' for value in largest['direction'])
+        names = *FORCE_PARTS[:-1], f'along ({along})'
+        words = ', '.join(f'{name} {force / 1e3:.1f} kN (1 sigma {stddev / 1e3:.1f})' for name, force, stddev, there
+                          in zip(names, largest['force'], largest['stddev'], shown) if there)
+        lines = [f'largest force of the surroundings on {point}, in the axes of {body}, at t = {largest["t"]:.1f} s: '
+                 f'{words}']
+    elif any(not reason for reason, _ in seconds):
+        lines = [f'no force at {point} that is not chance']
+    else:
+        reason, _ = max(seconds, key=lambda key: seconds[key])
+        return [f'no force at {point}: {reason}']
+    unknown = {reason: length for (reason, contact), length in seconds.items() if contact and reason}
+    if unknown:
+        lines.append(f'force at {point} not known for {sum(unknown.values()):.1f} s of contact: '
+                     f'{max(unknown, key=lambda reason: unknown[reason])}')
+    return lines
 
 
 def _state(estimate: MachineEstimate) -> dict[str, Any]:

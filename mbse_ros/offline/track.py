@@ -30,6 +30,7 @@ COLUMNS = (*KINDS, 'payload')
 CHUNK = 256             # outputs that wait to become rows
 FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits
 SHOWN = 3       # reasons, the longest first
+SURE = 5.0      # standard deviations of a force that is not chance
 HELP = {
     PayloadStatus.TOO_SLOW: 'move a cylinder that carries the load faster than payload.min_speed, for 2 s and more',
     PayloadStatus.OUTSIDE_STROKE: 'keep the pistons off the ends of their strokes (payload.stroke_margin)',
@@ -102,7 +103,9 @@ class Track:
     Output whole.
 
     ``far``, ``worst``, ``worst_at`` (channels,): how many innovations lie beyond FAR, the farthest in standard
-    deviations, and its row. ``states``: None where they were not kept.
+    deviations, and its row. ``largest_force``: that at the tool with the largest part that is not chance, and its row;
+    ``force_seconds``, s: by the reason why there was none ('': there was), and whether a contact was noticed.
+    ``states``: None where they were not kept.
     """
 
     start_ns: np.ndarray
@@ -120,6 +123,8 @@ class Track:
     worst: np.ndarray
     worst_at: np.ndarray
     last: Output
+    largest_force: tuple[int, ToolForce] | None = None
+    force_seconds: Mapping[tuple[str, bool], float] = field(default_factory=dict)
     states: States | None = None
 
     @classmethod
@@ -168,6 +173,8 @@ class Tracker:
         self._numbers: dict[str, Growing] = defaultdict(Growing)
         self._reasons: dict[str, int] = {}
         self._far = self._worst = self._worst_at = np.zeros(0)
+        self._largest: tuple[int, ToolForce] | None = None
+        self._largest_size, self._force_seconds = 0.0, defaultdict[tuple[str, bool], float](float)
 
     def __len__(self) -> int:
         return self._count + len(self._waiting)
@@ -188,7 +195,8 @@ class Tracker:
             numbers = {name: rows.array for name, rows in self._numbers.items()}
             states = States(**{name: rows.array for name, rows in self._wide.items()}, numbers=numbers)
         return Track(**{name: rows.array for name, rows in self._rows.items()}, reasons=tuple(self._reasons),
-                     far=self._far, worst=self._worst, worst_at=self._worst_at, last=last, states=states)
+                     far=self._far, worst=self._worst, worst_at=self._worst_at, last=last,
+                     largest_force=self._largest, force_seconds=dict(self._force_seconds), states=states)
 
     def _settle(self, outputs: list[Output]) -> None:
         """Outputs become rows."""
@@ -213,9 +221,15 @@ class Tracker:
                                    for name, number in NUMBERS.items()})
             _put(self._numbers, **{f'{kind}/{name}': np.array([getattr(p.payloads[name], kind) for p in payloads])
                                    for name in payloads[0].payloads for kind in OF_EACH})
-            forces = [p.tool_force for p in payloads if p.tool_force is not None]
-            if forces:
-                _put(self._numbers, **_force_columns(forces))
+        forces = [p.tool_force for p in payloads if p.tool_force is not None]
+        if forces:
+            values = np.array([[*f.force, f.component, *f.stddev, f.component_stddev] for f in forces]).T
+            self._judge_forces(forces, values)
+            for f, p, seconds in zip(forces, payloads, (length * step * 1e-9).tolist()):
+                self._force_seconds['' if f.known else f.reason, p.status is PayloadStatus.CONTACT] += seconds
+            if self._states:
+                names = [f'tool_force{kind}/{name}' for kind in ('', '_stddev') for name in FORCE_PARTS]
+                _put(self._numbers, **dict(zip(names, values)))
         self._count += len(outputs)
 
     def _judge(self, ratio: np.ndarray) -> None:
@@ -229,17 +243,18 @@ class Tracker:
         self._worst = np.where(farther, ratio[at, columns], self._worst)
         self._worst_at = np.where(farther, at + self._count, self._worst_at)
 
+    def _judge_forces(self, forces: list[ToolForce], values: np.ndarray) -> None:
+        """Forces at the tool, their parts and the deviations of these (8, n), N."""
+        size, stddev = np.abs(values[:len(FORCE_PARTS)]), values[len(FORCE_PARTS):]
+        size = np.max(size, axis=0, where=size > SURE * stddev, initial=0.0)
+        k = int(size.argmax())
+        if size[k] > self._largest_size:
+            self._largest, self._largest_size = (self._count + k, forces[k]), float(size[k])
+
     def _codes(self, items: tuple[object, ...]) -> np.ndarray:
         """Places of their reasons."""
         return np.array([self._reasons.setdefault(item.reason, len(self._reasons)) for item in items],  # type: ignore
                         np.int32)
-
-
-def _force_columns(forces: list[ToolForce]) -> dict[str, np.ndarray]:
-    """Columns (n,), N, of the forces at a tool: ``tool_force/x`` and the like, ``component`` and deviations."""
-    values = np.array([[*f.force, f.component, *f.stddev, f.component_stddev] for f in forces]).T
-    names = [f'tool_force{kind}/{name}' for kind in ('', '_stddev') for name in FORCE_PARTS]
-    return dict(zip(names, values))
 
 
 def _put(columns: dict[str, Growing], **found: np.ndarray) -> None:

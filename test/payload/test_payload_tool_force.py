@@ -236,6 +236,36 @@ def test_a_load_that_is_dumped_is_no_force_and_soil_before_any_mass_is_named() -
     assert all(force.reason == UNWEIGHED for k, force in zip(t, forces) if 2.5 < k < 4.5)
 
 
+def test_the_largest_force_is_said_whether_states_are_kept_or_not(dug) -> None:
+    """In JSON and text; of x and z alone, since they are all of it."""
+    estimate = replace(dug[0], track=replace(dug[0].track, states=None))
+    largest = estimate.to_json()['tool_force']['largest']
+    x, _, z, along = largest['force']
+    columns, row = dug[0].states.columns, dug[0].track.largest_force[0]
+    assert largest['t'] == dug[0].t[row] > 4.5 and [x, z, along] == [
+        columns[f'tool_force/{part}'][row] for part in ('x', 'z', 'component')]
+    assert abs(along) <= np.hypot(x, z) and np.hypot(x, z) > 15e3
+    said, = (line for line in estimate.summary() if line.startswith('largest force'))
+    assert f'x {x / 1e3:.1f} kN' in said and f'z {z / 1e3:.1f} kN' in said and 'along (' not in said
+    assert 'of the surroundings on bucket.teeth' in said
+
+
+def test_the_text_says_a_component_by_its_direction_or_why_there_is_no_force(dug) -> None:
+    track, at = dug[0].track, dug[0].track.largest_force
+    one = replace(at[1], force=np.full(3, np.nan), direction=np.array([0.6, 0.0, 0.8]), component=7e3)
+
+    def said(**changes: object) -> list[str]:
+        lines = replace(dug[0], track=replace(track, **changes)).summary()
+        return [line for line in lines if 'force' in line and 'bucket.teeth' in line]
+    assert 'along (0.60, 0.00, 0.80) 7.0 kN' in said(largest_force=(at[0], one))[0]
+    none = {'largest_force': None}
+    assert said(**none, force_seconds={('no lever', False): 3.0, ('early', True): 1.0}) == [
+        'no force at bucket.teeth: no lever']
+    assert said(**none, force_seconds={('', False): 3.0, ('early', True): 1.2}) == [
+        'no force at bucket.teeth that is not chance',
+        'force at bucket.teeth not known for 1.2 s of contact: early']
+
+
 def test_in_free_motion_there_is_none(dug) -> None:
     """Before the soil: the interval holds 0 in all but a few segments."""
     estimate, _ = dug
@@ -250,6 +280,5 @@ def test_the_answer_has_it(dug) -> None:
     values = estimate.to_json()['tool_force']
     assert values['body'] == 'bucket' and values['reason'] == 'no cylinder that weighs shows y'
     assert np.hypot(values['largest']['force'][0], values['largest']['force'][2]) == pytest.approx(20e3, rel=0.3)
-    assert any(line.startswith('largest force at bucket.teeth') for line in estimate.summary())
     x = next(item for item in estimate.series() if item.name == 'tool_force/x')
     assert x.unit == 'N' and np.isfinite(x.stddev[-1])
