@@ -174,7 +174,7 @@ class ToolForces:
         self._masses: deque[tuple[int, Mass]] = deque()
         self._mass: tuple[int, Mass] | None = None
         self._near: np.ndarray | None = None
-        self._settled_ns, self._touches = 0, False
+        self._settled_ns, self._changes_ns, self._touches = 0, 0, False
 
     def process(self, stamp_ns: int, state: tuple[np.ndarray, np.ndarray, np.ndarray], restart: bool, lost: bool,
                 mass: Mass | None, changes: bool = False, touches: bool | None = False) -> ToolForce:
@@ -186,7 +186,7 @@ class ToolForces:
         if restart or self._rows and stamp_ns <= self._rows[-1][0]:
             self._rows.clear()
             self._masses.clear()
-            self._near, self._settled_ns = None, 0
+            self._near, self._settled_ns, self._changes_ns = None, 0, 0
         self._touches = self._touches if touches is None else touches
         self._keep(stamp_ns, mass, changes)
         values = np.where(np.isnan(innovation), nan, samples)[self._columns] if not self.none else samples
@@ -205,8 +205,11 @@ class ToolForces:
 
     def _keep(self, stamp_ns: int, mass: Mass | None, changes: bool) -> None:
         """The newest mass that has counted for a while since, and from when on none changes any more."""
+        self._changes_ns = (self._changes_ns or stamp_ns) if changes else 0
         if changes:
-            self._mass, self._settled_ns = None, stamp_ns + round(1e9 * max(CHANGED, self._window))
+            if stamp_ns - self._changes_ns >= 1e9 * AGREED:     # shorter: a contact, before it is noticed
+                self._mass = None
+            self._settled_ns = stamp_ns + round(1e9 * max(CHANGED, self._window))
         if mass is None or not isfinite(mass.mass + mass.stddev):
             self._masses.clear()
             return

@@ -119,12 +119,14 @@ def followed(machine: Machine, rows: list[dict]) -> list[ToolForce]:
 def test_while_the_load_changes_and_a_second_after_there_is_none(lift: Machine) -> None:
     """Nor with what the mass was before: a doubt after the change has no force at all."""
     before, after, change = {'mass': known(400.0, 9.0)}, {'mass': known(0.0, 9.0)}, {'mass': None, 'changes': True}
-    found = followed(lift, [before] * 100 + [change] * 50 + [after] * 120)
+    found = followed(lift, [before] * 100 + [change] * 60 + [after] * 120)
     assert found[99].known and found[-1].known and found[-1].mass == 0.0
-    assert not any(item.known for item in found[100:249]) and found[249].known
-    assert {item.reason for item in found[100:249]} == {CHANGES}
-    doubted = followed(lift, [before] * 100 + [change] * 50 + [{'mass': None}] * 120)
+    assert not any(item.known for item in found[100:259]) and found[259].known
+    assert {item.reason for item in found[100:259]} == {CHANGES}
+    doubted = followed(lift, [before] * 100 + [change] * 60 + [{'mass': None}] * 120)
     assert not any(item.known for item in doubted[100:])
+    touched = followed(lift, [before] * 100 + [change] * 4 + [{'mass': None, 'touches': True}] * 120)
+    assert not any(item.known for item in touched[100:203]) and touched[203].known and touched[203].mass == 400.0
 
 
 @pytest.mark.parametrize('moved, lean', [(60.0, 0.0), (0.0, -60.0)])
