@@ -306,6 +306,9 @@ def test_a_fit_that_explains_little_is_not_written(tmp_path):
     done = mbse(*words)
     said = json.loads((tmp_path / 'x.json').read_text())
     assert done.status == 1 and 'still missing' in done.warnings[0] and '--force' in done.err and not file.exists()
+    verdict, = (line for line in done.out.splitlines() if line.startswith('verdict: not good: check the loads'))
+    asked = float(re.search(r'one=([0-9.]+) kg would leave', verdict)[1])       # 50 kg are on it
+    assert asked == pytest.approx(50.0, abs=5.0) and '; if they are right, add --free cylinders.lift.' in verdict
     assert said['unexplained'] == done.warnings[0] and said['residual_rms_after'] > 3 * said['noise_rms']
     done = mbse(*words, '--force')
     assert done.status == 0 and 'still missing' in done.warnings[0] and mbse('check', file).status == 0

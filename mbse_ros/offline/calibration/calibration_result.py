@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, left_out, weighed
+from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, left_out, weighed
 from ...calibration.free import unit_of
 from ...calibration.friction import FrictionFit, friction_fits
 from ...calibration.identifiability import UNKNOWN, advice, taken_for_loads
@@ -142,6 +142,18 @@ class Calibration(Answer):
         return taken_for_loads(self.problem, self.fit.u)
 
     @property
+    def _asked(self) -> tuple[str, float]:
+        """The loads that the bags ask for where nothing is known of them, in words, and RMS, N, that these leave."""
+        if self.machine.description.payload is None:
+            return '', math.inf
+        low, high = self.machine.payload_data.limits
+        logs = [replace(log, load=KnownLoad(log.name, log.load.mass, high - low)) for log in self.fit.logs]
+        own = CalibrationProblem(self.problem.balance, logs)
+        own.noise = self.problem.noise
+        u = own.solve()
+        return ', '.join(f'{log.name}={own.mass(log, u):.3g} kg' for log in own.logs), rms(own, u)
+
+    @property
     def _verdict(self) -> str:
         """In one line, with what to do."""
         if self.good:
@@ -153,6 +165,10 @@ class Calibration(Answer):
             left, before = self.missing_numbers[-1].left, self.residual_rms_after
             todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as '
                     f'about {found}, and leave {left:,.0f} N of {before:,.0f} N')
+            masses, other = self._asked
+            if other < EXPLAINED ** 2 * before:
+                todo = (f'check the loads that were told: {masses} would leave {other:,.0f} N of {before:,.0f} N; '
+                        f'if they are right, {todo}')
         elif self.unexplained == self._taken:
             todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
                     'load, best an empty one')
