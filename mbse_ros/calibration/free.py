@@ -136,7 +136,7 @@ def _deviation(key: str, value: float, text: str, word: str) -> float:
 
 
 def unit_of(key: str) -> str:
-    """The unit in which a number is told, '1' where it has none."""
+    """Unit in which a number is shown, '1' where it has none."""
     return next((unit for pattern, unit in _UNITS if re.search(pattern, key)), '1')
 
 

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from nodes_support import Peer, joint_state, own_domain
+from nodes_support import Peer, held, joint_state, own_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 
@@ -26,10 +26,17 @@ EXPECTED = Expected({LIFT: JOINT_STATE, ROD: FLUID_PRESSURE, PISTON: FLUID_PRESS
                     frozenset({COMMAND}))
 
 
+kept = []   # contexts of listeners that have left, with what keeps their participants: see nodes_support.held
+
+
 @pytest.fixture(scope='module', autouse=True)
 def domain():
     with own_domain() as number:
         yield number
+        for context, holder in kept:
+            holder.destroy_node()
+            context.try_shutdown()
+        kept.clear()
 
 
 @pytest.fixture
@@ -44,8 +51,11 @@ def peer():
 def listener(request):
     """Who listens to the default machine in the namespace that the graph shows."""
     listener = Listener(load_machine('patu655_lift'), EXPECTED, getattr(request, 'param', None))
+    kept.append((listener.context, held(listener.context)))
     yield listener
-    listener.close()
+    listener._turns.remove_node(listener)
+    listener._turns.shutdown()
+    listener.destroy_node()
 
 
 def judged(listener):
