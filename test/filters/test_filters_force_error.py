@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from core_support import crane, simulate
+from spoilt_runs import SPOILT
 
 from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.filters.force_error import BIASED, ForceError
@@ -97,6 +99,16 @@ def test_a_load_that_is_taken_and_dropped_is_no_error_of_the_force_balance():
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
     last = outputs[-1].payload
     assert last.lower < 400.0 < last.upper and last.upper - last.lower < 60.0
+
+
+def test_spikes_of_a_pressure_are_no_error_of_the_force_balance():
+    channel, change = SPOILT['spikes']
+    pipeline = Pipeline(crane('unknown'), observer=ObserverSettings(force_error=0.1))
+    outputs = [output for frame in simulate(200.0, 2)[:500] for name, value in (
+        *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(
+            name, frame.stamp_ns, change(frame.stamp_ns * 1e-9, value) if name == channel else value)]
+    assert any(Fault.REJECTED in item.state.faults for item in outputs)
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
 
 
 def test_what_was_weighed_before_counts_less_and_the_load_stays_the_same():
