@@ -346,9 +346,9 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     if not len(x):
         return None
     order = np.argsort(x)
-    curves = (Curve('before', x[order], before[order], COLORS['measured'], 'dots'),
+    curves = (Curve('before', x[order], before[order], COLORS['measured'], 'points'),
               Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
-    return Panel(problem.balance.equations[k], 'N', curves, x_label=label)
+    return Panel(problem.balance.equations[k], 'missing force [N]', curves, x_label=label)
 
 
 def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:
