@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from ..description.model import MechanismDescription
-from ..errors import DescriptionError, check_choice
+from ..errors import DescriptionError, SettingError, check_choice
 from ..hydraulics.circuit import pressure_friction
 from ..machine import Machine
 from ..machine.hanging import down, hook
@@ -235,10 +235,13 @@ class AddedPhysics:
 
 
 def physics_of(options: Mapping[str, float]) -> PlantPhysics:
-    """Physics by the names of its numbers; raises SettingError."""
+    """Physics by the names of its numbers; raises SettingError, of ``physics: NAME``."""
     for name in options:
         check_choice('physics', name, [item.name for item in fields(PlantPhysics)])
-    return PlantPhysics(**options)
+    try:
+        return PlantPhysics(**options)
+    except SettingError as error:
+        raise SettingError(f'physics: {error.name}', error.value, error.expected) from None
 
 
 def of_payload(payload: float | Mapping[str, float]) -> float:

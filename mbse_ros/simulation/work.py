@@ -9,7 +9,7 @@ from dataclasses import fields
 from numbers import Real
 
 from ..errors import SettingError, check_choice
-from ..filters.linkage_settings import numbers
+from ..filters.linkage_settings import words
 from ..machine import Machine
 from .crane import CraneSettings, SimulatedCrane, cycle_by_name, plant_of
 from .physics import PlantPhysics, physics_of
@@ -68,12 +68,14 @@ def masses_of(text: str) -> Masses:
 
 def physics_in(text: str) -> dict[str, float]:
     """``bending=2 ripple=3e5``. Raises SettingError."""
-    found = {name: values.tolist() for name, values in numbers('physics', text, [
-        item.name for item in fields(PlantPhysics)]).items()}
-    for name, values in found.items():
-        if len(values) != 1:
-            raise SettingError(f'physics: {name}', values, 'one number')
-    return {name: value for name, (value,) in found.items()}
+    found, units = dict[str, float](), {item.name: item.metadata['unit'] for item in fields(PlantPhysics)}
+    for name, value in words('physics', text).items():
+        check_choice('physics', name, units)
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise SettingError(f'physics: {name}', value, f'one number {units[name]}'.rstrip()) from None
+    return found
 
 
 def _payload(machine: Machine, payload: Masses | None) -> Masses:

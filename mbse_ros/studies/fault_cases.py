@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import MbseError, SampleError
 from ..machine import Machine, load_machine
 from ..monitor.faults import Fault
+from ..offline.bag import parse_tuning
 from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from ..simulation.cycle import Move, random_cycle
 from ..simulation.effects import SHARE
@@ -260,15 +261,16 @@ def simulated(machine: Machine, plant: Plant, seed: int, duration: float,
 
 
 @lru_cache(maxsize=2)
-def _pipeline(name: str, valve: str) -> Pipeline:
-    return Pipeline(machine_of(name, valve))
+def _pipeline(name: str, valve: str, tuning: tuple[str, ...] = ()) -> Pipeline:
+    return Pipeline(machine_of(name, valve), **parse_tuning(tuning))
 
 
-def fresh_pipeline(name: str, valve: str) -> Pipeline:
-    """The chain of a machine as after its start; to build it again costs more than a run."""
-    pipeline = _pipeline(name, valve)
+def fresh_pipeline(name: str, valve: str, tuning: tuple[str, ...] = ()) -> Pipeline:
+    """The chain of a machine as after its start, with settings as of ``--set``; to build it again costs more than a
+    run."""
+    pipeline = _pipeline(name, valve, tuning)
     pipeline.interpolator = Interpolator(pipeline.machine.channels, pipeline.machine.commands,
-                                         delays=pipeline.machine.delays)
+                                         parse_tuning(tuning)['interpolation'], pipeline.machine.delays)
     pipeline.observer.reset()
     pipeline.payload.reset()
     return pipeline

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..errors import SettingError, check_choice
 from ..machine import VALVE_KINDS
+from ..offline.bag import parse_tuning
 from ..report.files import check_file, check_folder, parts_of, write_between, write_json
 from ..report.plots import Bars, write_bars
 from ..report.text import number, print_table, wide_console
@@ -21,43 +22,45 @@ from .faults import MACHINES, VALVES
 from .many import many
 from .reality_cases import RealityCase, RealityOutcome, run_reality
 
-COLUMNS = ('effect', 'size', 'runs', 'hold', 'largest error, % of full scale', 'wrong s, longest',
-           'unknown, % of motion', 'position bands, mean', 'lowest', 'velocity bands, mean', 'lowest')
+COLUMNS = 'effect', 'size', 'hold', 'error %', 'wrong s', 'unknown %', 'position', 'velocity'
 MARK = 'mbse benchmark reality'
 
 
 def run_reality_study(machines: Sequence[str], valves: Sequence[str], effects: Sequence[str], seeds: int,
                       duration: float, jobs: int, json_file: Path | None, output: Path | None, page: Path | None,
-                      cluster: str | None = None) -> None:
-    """Run, write, print; the rows come in the order of the cases, whatever process was the first. Times in s.
+                      cluster: str | None = None, tuning: Sequence[str] = ()) -> None:
+    """Run, write, print; the rows come in the order of the cases, whatever process was the first. Times in s;
+    ``tuning``: of interpolation, observer and payload, as ``--set`` of ``mbse estimate``.
 
     Raises SettingError and DescriptionError.
     """
+    parse_tuning(tuning)
     check_file(json_file)
     check_folder(output)
     if page is not None:
         parts_of(page, MARK)
     if not 12.0 <= duration <= 1000.0:
         raise SettingError('duration', duration, 'seconds from 12 to 1000')
-    found = many(run_reality, reality_cases(machines, valves, effects, seeds, duration), jobs, cluster, 'cases')
+    found = many(run_reality, reality_cases(machines, valves, effects, seeds, duration, tuning), jobs, cluster,
+                 'cases')
     write_json(json_file, {'rows': [item.row for item in found]})
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         write_bars(bars(found), output / 'reality.png')
     if page is not None:
-        write_between(page, MARK, table(found, duration))
+        write_between(page, MARK, table(found, duration, tuning))
     show(wide_console(), found)
 
 
 def reality_cases(machines: Sequence[str], valves: Sequence[str], effects: Sequence[str], seeds: int,
-                  duration: float) -> list[RealityCase]:
+                  duration: float, tuning: Sequence[str] = ()) -> list[RealityCase]:
     """All combinations, empty sequences standing for all, of each machine the effects that apply to it.
 
     Raises SettingError for unknown names, and where no effect applies, DescriptionError for unknown machines.
     """
     for valve in valves:
         check_choice('valve', valve, VALVE_KINDS)
-    found = [RealityCase(name, effect.name, valve, seed, duration) for name in machines or MACHINES
+    found = [RealityCase(name, effect.name, valve, seed, duration, tuple(tuning)) for name in machines or MACHINES
              for seed in range(1, seeds + 1) for effect in effects_of(effects, machine_of(name))
              for valve in valves or VALVES]
     if not found:
@@ -65,17 +68,25 @@ def reality_cases(machines: Sequence[str], valves: Sequence[str], effects: Seque
     return found
 
 
-def summary(found: Sequence[RealityOutcome]) -> list[str]:
-    """Figures of all runs of an effect."""
+def summary(found: Sequence[RealityOutcome], name: str = '') -> list[str]:
+    """Figures of all runs of an effect, or of what ``name`` says, in the order of ``COLUMNS``: how many intervals hold,
+    the largest error over the full scale, the longest time that one was wrong, the share of the motion without a mass,
+    mean and lowest share of bands that hold."""
     rows, moved = [item.row for item in found], sum(item.moved for item in found)
     errors = [abs(row['share_of_full_scale']) for row in rows if row['share_of_full_scale'] == row[
         'share_of_full_scale']]
     bands = [[row[key] for row in rows if row[key] is not None] for key in ('coverage_position', 'coverage_velocity')]
-    cells = [text for some in bands for text in ((f'{fmean(some):.2f}', f'{min(some):.2f}') if some else ('–', '–'))]
     unknown = sum(row['seconds_unknown'] for row in rows)
-    return [rows[0]['effect'], rows[0]['size'] or '–', str(len(rows)), str(sum(row['holds'] for row in rows)),
-            number(100.0 * max(errors), 2) if errors else '–', f'{max(row["seconds_wrong"] for row in rows):.1f}',
-            f'{100.0 * unknown / moved:.0f}' if moved else '–', *cells]
+    return [name or rows[0]['effect'], '' if name else rows[0]['size'] or '–',
+            f'{sum(row["holds"] for row in rows)}/{len(rows)}', number(100.0 * max(errors), 2) if errors else '–',
+            f'{max(row["seconds_wrong"] for row in rows):.1f}', f'{100.0 * unknown / moved:.0f}' if moved else '–',
+            *(f'{fmean(some):.2f} {min(some):.2f}' if some else '–' for some in bands)]
+
+
+def summaries(found: Sequence[RealityOutcome]) -> list[list[str]]:
+    """Of each effect, and of all where there are several."""
+    groups = by_effect(found)
+    return [*map(summary, groups), *([summary(found, 'all')] if len(groups) > 1 else [])]
 
 
 def by_effect(found: Sequence[RealityOutcome]) -> list[list[RealityOutcome]]:
@@ -87,20 +98,21 @@ def show(console: Console, found: Sequence[RealityOutcome]) -> None:
     """A table by effect for each machine and valve, and what ended early."""
     for machine, valve in dict.fromkeys((item.row['machine'], item.row['valve']) for item in found):
         own = [item for item in found if (item.row['machine'], item.row['valve']) == (machine, valve)]
-        print_table(console, f'{machine}, valve {valve}', COLUMNS, [summary(some) for some in by_effect(own)])
+        print_table(console, f'{machine}, valve {valve}', COLUMNS, summaries(own))
     for item in found:
         if item.failure:
             console.print(' '.join(str(item.row[key]) for key in ('machine', 'effect', 'valve', 'seed'))
                           + f': {item.failure}', markup=False)
 
 
-def table(found: Sequence[RealityOutcome], duration: float) -> str:
+def table(found: Sequence[RealityOutcome], duration: float, tuning: Sequence[str]) -> str:
     """Of all machines and valves, for a page."""
     kinds = [list(dict.fromkeys(str(item.row[key]) for item in found)) for key in ('machine', 'valve', 'seed')]
-    names = [', '.join(f'`{name}`' for name in some) for some in kinds[:2]]
-    return '\n'.join([f'{len(found)} runs of {duration:g} s, {len(kinds[2])} of each case, {date.today():%d %B %Y}. '
-                      f'Machines {names[0]}, valves {names[1]}.', '', f'| {" | ".join(COLUMNS)} |',
-                      f'|{"---|" * len(COLUMNS)}', *(f'| {" | ".join(summary(some))} |' for some in by_effect(found))])
+    names = [', '.join(f'`{name}`' for name in some) for some in (*kinds[:2], tuning)]
+    return '\n'.join([f'{len(found)} runs of {duration:g} s, {len(kinds[2])} of each case, {date.today():%d %B %Y}.',
+                      f'Machines {names[0]}; valves {names[1]}; settings {names[2] or "as they are by default"}.', '',
+                      f'| {" | ".join(COLUMNS)} |', f'|{"---|" * len(COLUMNS)}',
+                      *(f'| {" | ".join(row)} |' for row in summaries(found))])
 
 
 def bars(found: Sequence[RealityOutcome]) -> list[Bars]:

@@ -34,13 +34,14 @@ WITHIN = 1.959964       # standard deviations, of a band of 95 %
 
 @dataclass(frozen=True)
 class RealityCase:
-    """An effect by its name on a machine, ``duration`` in s."""
+    """An effect by its name on a machine, ``duration`` in s; ``tuning``: of observer and payload, as ``--set``."""
 
     machine: str
     effect: str
     valve: str
     seed: int
     duration: float
+    tuning: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def run_reality(case: RealityCase) -> RealityOutcome:
     machine, effect = machine_of(case.machine, case.valve), EFFECTS[case.effect]
     frames = frames_with(case.machine, case.effect, case.seed, case.duration)
     samples = samples_with(effect.faulty(machine), machine, frames, BEGIN, case.seed)
-    outputs, failure = outputs_of(fresh_pipeline(case.machine, case.valve), samples)
+    outputs, failure = outputs_of(fresh_pipeline(case.machine, case.valve, case.tuning), samples)
     if not outputs and not failure:
         failure = 'no estimate'
     truth = truth_of(frames)

@@ -18,8 +18,17 @@ from mbse_ros.description.load import load_mechanism
 from mbse_ros.simulation.effects import EFFECTS, effects_of
 from mbse_ros.simulation.sensor_faults import samples_with
 from mbse_ros.studies.fault_cases import SegmentOutcome, frames_of, fresh_pipeline, machine_of
-from mbse_ros.studies.reality import reality_cases, summary
-from mbse_ros.studies.reality_cases import RealityOutcome, coverage, frames_with, held, plant_with, unknown
+from mbse_ros.studies.reality import reality_cases, summaries
+from mbse_ros.studies.reality_cases import (
+    RealityCase,
+    RealityOutcome,
+    coverage,
+    frames_with,
+    held,
+    plant_with,
+    run_reality,
+    unknown,
+)
 
 LIFT, PISTON, ROD, POSITION = 'patu655_lift', 'pressure/lift_piston', 'pressure/lift_rod', 'position/lift'
 KEYS = ['machine', 'effect', 'size', 'valve', 'seed', 'error_kg', 'share_of_full_scale', 'holds', 'seconds_wrong',
@@ -49,8 +58,9 @@ def test_the_json(small) -> None:
         assert 0.0 <= row['coverage_position'] <= 1.0 and 0.0 <= row['coverage_velocity'] <= 1.0
     assert (folder / 'plots' / 'reality.png').read_bytes().startswith(b'\x89PNG') and 'load_beyond_tip' in out
     page = (folder / 'page.md').read_text()
-    assert '| load_beyond_tip | 0.3 m | 1 |' in page and page.startswith('before') and page.endswith(' after')
-    assert ' old ' not in page
+    assert '| load_beyond_tip | 0.3 m |' in page and page.startswith('before') and page.endswith(' after')
+    assert ' old ' not in page and f'Machines `{LIFT}`; valves `orifice`; settings as they are by default.' in page
+    assert max(map(len, [*page.splitlines(), *out.splitlines()])) <= 100
 
 
 def test_a_plant_of_the_file_is_weighed_right_and_one_with_a_longer_lever_is_not(small) -> None:
@@ -167,13 +177,27 @@ def test_a_summary_counts_runs_and_takes_the_worst() -> None:
     row = {'effect': 'dump', 'size': '50 %', 'holds': True, 'share_of_full_scale': 0.002, 'seconds_wrong': 0.25,
            'seconds_unknown': 1.0, 'coverage_position': 0.9, 'coverage_velocity': 0.5}
     other = {**row, 'holds': False, 'share_of_full_scale': math.nan, 'coverage_velocity': None, 'seconds_wrong': 3.0}
-    assert summary([RealityOutcome(row, 4.0, ''), RealityOutcome(other, 6.0, 'x')]) == [
-        'dump', '50 %', '2', '1', '0.20', '3.0', '20', '0.90', '0.90', '0.50', '0.50']
+    found = [RealityOutcome(row, 4.0, ''), RealityOutcome(other, 6.0, 'x')]
+    figures = ['1/2', '0.20', '3.0', '20', '0.90 0.90', '0.50 0.50']
+    assert summaries(found) == [['dump', '50 %', *figures]]
+    more = summaries([*found, RealityOutcome({**row, 'effect': 'none', 'size': ''}, 4.0, '')])
+    assert [cells[:3] for cells in more] == [['none', '–', '1/1'], ['dump', '50 %', '1/2'], ['all', '', '2/3']]
+
+
+def test_settings_of_the_estimator_are_those_that_are_asked_for() -> None:
+    """A mass that only counts above 1 m/s is not known, and the next run is again as the file says."""
+    case = RealityCase(LIFT, 'none', 'orifice', 1, 2.0)
+    plain, slow, again = (run_reality(replace(case, tuning=words)) for words in ((), ('payload.min_speed=1.0',), ()))
+    assert plain == again and plain.row['coverage_velocity'] is not None
+    assert slow.row['coverage_velocity'] is None and slow.row['seconds_unknown'] > plain.row['seconds_unknown'] + 0.5
+    late = fresh_pipeline(LIFT, 'orifice', ('interpolation.max_gap=0.3', 'observer.force_error=0.1'))
+    assert late.interpolator.settings.max_gap == 0.3
 
 
 @pytest.mark.parametrize('words, told', [
     (('--effect', 'dumb'), 'did you mean dump'), (('--valve', 'open'), '--valve'), (('--machine', 'patu'), 'machine'),
-    (('--duration', 5), '--duration'), (('--duration', 'nan'), '--duration'), (('--page', 'README.md'), '--page'),
+    (('--duration', 5), '--duration'), (('--duration', 'nan'), '--duration'), (('--set', 'observer.force=1'), '--set'),
+    (('--page', 'README.md'), '--page'),
     (('--effect', 'another_bucket', '--machine', LIFT), 'on a part')])
 def test_bad_words_are_refused(words, told) -> None:
     assert told in refused('benchmark', 'reality', *words)

@@ -118,8 +118,9 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
     (['patu655_lift', '--swing', '5'], 'swing: got 5.0, expected 0 deg: the file of patu655_lift has no '
                                        '`payload.hanging`'),
     (['patu655_lift', '--physics', 'bend=2'], "physics: got 'bend', expected one of line_loss,"),
-    (['patu655_lift', '--physics', 'bending=2,3'], 'physics: bending: got [2.0, 3.0], expected one number'),
-    (['patu655_lift', '--physics', 'bending=60'], 'bending: got 60.0, expected from 0.0 to 50.0 Hz'),
+    (['patu655_lift', '--physics', 'bending=2,3'], "--physics: bending: got '2,3', expected one number Hz"),
+    (['patu655_lift', '--physics', 'bending=60'], '--physics: bending: got 60.0, expected from 0.0 to 50.0 Hz'),
+    (['patu655_lift', '--physics', 'sag=nan'], '--physics: sag: got nan, expected from 0.0 to 0.9'),
     (['patu655_lift', '--physics', 'bending'], "physics: got 'bending', expected name=value"),
     (['four_bar', '--physics', 'bending=2'], "--physics: got 'bending=2', expected no such option here: it is for a"),
     (['four_bar', '--base-roll', '3'], '--base-roll: got 3.0, expected no such option here: it is for a machine'),
