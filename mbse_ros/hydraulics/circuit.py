@@ -186,8 +186,11 @@ class Circuit:
         heights = [item for i, stroke in enumerate(strokes) for item in (z[i], stroke - z[i])]
         return ca.fmax(ca.vertcat(*heights), 0)
 
-    def pressure_rates(self, z: ca.SX, zd: ca.SX, flows: ca.SX) -> ca.SX:
-        """Rates (volumes,), Pa/s, from piston positions, m, velocities, m/s, and flows (flows,), m3/s (Eq. 18)."""
+    def pressure_rates(self, z: ca.SX, zd: ca.SX, flows: ca.SX, air: ca.SX | None = None) -> ca.SX:
+        """Rates (volumes,), Pa/s, from piston positions, m, velocities, m/s, and flows (flows,), m3/s (Eq. 18).
+
+        ``air`` (volumes,), 1/Pa: compressibility of the air in the oil of each volume.
+        """
         hydraulics, areas = self.hydraulics, self.areas()
         oil = self.values(hydraulics.oil_bulk_modulus)
         chamber_volumes = areas * self.heights(z)
@@ -198,7 +201,8 @@ class Circuit:
             wall = self.values(volume.cylinder_bulk_modulus)
             parts = [(chamber_volumes[k], wall) for k in np.flatnonzero(self.T_Vcyl[i])]
             parts += [(self.values(hose.volume), self.values(hose.bulk_modulus)) for hose in volume.hoses]
-            rates.append(pressure_rate(oil, parts, inflow[i], expansion[i]))
+            modulus = oil if air is None else 1 / (1 / oil + air[i])
+            rates.append(pressure_rate(modulus, parts, inflow[i], expansion[i]))
         return ca.vertcat(*rates)
 
     def valve_flows(self, name: str, spool: ca.SX, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None) -> ca.SX:

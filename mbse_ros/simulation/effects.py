@@ -147,4 +147,9 @@ EFFECTS = {effect.name: effect for effect in (
     Effect('boom_bends', '2 Hz', physics=PlantPhysics(bending=2.0)),
     Effect('play_of_pins', '2 mm', physics=PlantPhysics(play=2e-3)),
     Effect('pressures_lag', '20 ms', physics=PlantPhysics(sensor_lag=0.02)),
-    Effect('pressure_hysteresis', '50 kPa', physics=PlantPhysics(hysteresis=50e3)))}
+    Effect('pressure_hysteresis', '50 kPa', physics=PlantPhysics(hysteresis=50e3)),
+    Effect('load_holding', '2, 3:1', physics=PlantPhysics(holding=2.0, holding_ratio=3.0)),
+    Effect('load_sensing', '2 MPa', physics=PlantPhysics(sensing=2e6)),
+    Effect('long_hoses', '4 m', physics=PlantPhysics(hose=4.0)),
+    Effect('air_in_oil', '2 %', physics=PlantPhysics(air=0.02)),
+    Effect('cold_oil', '2, 10 s', physics=PlantPhysics(cold=1.0, cold_time=10.0)))}

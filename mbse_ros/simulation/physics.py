@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Physics of real machines that their files do not describe, as options of a plant: line losses, friction with
-bristles, pumps that sag and ripple, a base that is accelerated, a boom that bends, play of pins, slow pressure
-sensors."""
+bristles, cold oil, a base that is accelerated, a boom that bends, play of pins, slow pressure sensors; and what
+``oil_physics`` has."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..hydraulics.circuit import pressure_friction
 from ..machine import Machine
 from ..machine.hanging import down, hook
 from ..settings import Settings, setting
+from .oil_physics import MPA, OilPhysics
 
-MPA = 1e6
-PUMP_LAG = 0.1          # s, of a pump's pressure after its flow
 BRISTLE_TIME = 1e-3     # s, of the damping of the bristles over their stiffness
 DAMPING = 0.03          # share of the critical damping of a boom that bends
 LIVE = 0.02             # of the largest payload: of the boom's own mass this much bends with the load
 USUAL = 0.2             # of the largest payload: the load at which the boom bends with its frequency
 PUSHED = 1e3            # N, or N m of a joint, that take a pin from one side of its play to the other
 GRAVITY = 'gravity[0]'
+SHORTEST = 0.5          # m of a hose: of a shorter one the plant's steps are too long
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,28 @@ class PlantPhysics(Settings):
     sensor_lag: float = setting(0.0, 'Time constant of the pressure sensors', 's', 0.0, 1.0)
     hysteresis: float = setting(0.0, 'Half the difference of a pressure that is read while it falls and rises', 'Pa',
                                 0.0, 5e6)
+    holding: float = setting(0.0, "Cracking pressure of load-holding valves of all piston sides, over the pumps' "
+                             'pressure', '', 0.0, 5.0)
+    holding_ratio: float = setting(4.0, "Their pilot ratio: so much weighs the rod side's pressure", '', 0.0, 20.0)
+    sensing: float = setting(0.0, "Margin of pumps that follow the largest load, up to the file's pressure", 'Pa', 0.0,
+                             2e7)
+    hose: float = setting(0.0, 'Length of the hoses between valves and cylinders, with inertia, elasticity and loss',
+                          'm', 0.0, 20.0)
+    air: float = setting(0.0, "Share of air in the oil at the atmosphere's pressure", '', 0.0, 0.2)
+    cold: float = setting(0.0, 'Friction of cold oil at the start beyond that of the file, as a share of it', '', 0.0,
+                          10.0)
+    cold_time: float = setting(300.0, 'Time constant with which it warms up', 's', 0.1, 1e5)
+
+    def __post_init__(self) -> None:
+        """Raises SettingError."""
+        super().__post_init__()
+        if 0.0 < self.hose < SHORTEST:
+            raise SettingError('hose', self.hose, f'0, or from {SHORTEST:g} to 20 m')
 
     @property
     def reads(self) -> bool:
         """Whether sensors see something else than the plant's own positions and pressures."""
-        return any((self.line_loss, self.line_turbulence, self.play, self.sensor_lag, self.hysteresis))
+        return any((self.line_loss, self.line_turbulence, self.play, self.sensor_lag, self.hysteresis, self.hose))
 
     def described(self, description: MechanismDescription) -> MechanismDescription:
         """The machine, with gravity along x as a symbol where its base is accelerated."""
@@ -76,14 +93,12 @@ class AddedPhysics:
     """
 
     def __init__(self, settings: PlantPhysics, machine: Machine) -> None:
-        self.settings, self.machine, valves = settings, machine, machine.hydraulics.valves.values()
-        self.pumps = tuple(dict.fromkeys(valve.pump for valve in valves)) if settings.sag or settings.ripple else ()
-        self._ports = {valve.pump: [item for item in valves if item.pump == valve.pump] for valve in valves}
+        self.settings, self.machine, self.oil = settings, machine, OilPhysics(settings, machine)
         if settings.bending and machine.description.payload is None:
             raise DescriptionError(machine.description.file, 'payload', None, 'this section, of a boom that bends')
         wanted = {'bristle': machine.cylinders if settings.bristles else (),
-                  'bend': ('offset', 'rate') if settings.bending else (), 'pump': self.pumps if settings.sag else (),
-                  'ripple': ('sin', 'cos') if settings.ripple else (),
+                  'bend': ('offset', 'rate') if settings.bending else (), **self.oil.wanted,
+                  'cold': ('friction',) if settings.cold else (),
                   'base': ('sin', 'cos') if settings.base_acceleration else (),
                   'lagged': machine.volumes if settings.sensor_lag else (),
                   'hysteresis': machine.volumes if settings.hysteresis else ()}
@@ -91,8 +106,8 @@ class AddedPhysics:
 
     def start(self, payload: float, pressure: np.ndarray) -> np.ndarray:
         """States (k,) at rest under a payload, kg, at pressures (volumes,), MPa."""
-        values = {'ripple/cos': 1.0, 'base/cos': 1.0, **{f'pump/{name}': self._nominal(name) for name in self.pumps},
-                  **{f'lagged/{name}': value for name, value in zip(self.machine.volumes, pressure)}}
+        values = self.oil.start(pressure) | {'base/cos': 1.0, 'cold/friction': self.settings.cold}
+        values |= {f'lagged/{name}': value for name, value in zip(self.machine.volumes, pressure)}
         if self.settings.bending:
             pull = float(np.array([item.value for item in self.machine.description.gravity]) @ self._up)
             values['bend/offset'] = self._live(payload) * pull / self._stiffness
@@ -105,12 +120,14 @@ class AddedPhysics:
         40, 1995), with the file's numbers for its friction at constant velocity.
         """
         circuit, forces, rates = self.machine.circuit, [], []
+        more = states[self._place('cold')[0]] if self.settings.cold else 0.0
         if not self.settings.bristles:
-            return circuit.resisting_forces(s, sd, p), ca.SX(0, 1)
+            resisting = circuit.resisting_forces(s, sd, p)
+            return resisting + more * circuit.friction_forces(sd, p) if self.settings.cold else resisting, ca.SX(0, 1)
         chamber = ca.SX(circuit.T_Vcyl.T) @ p
         for i, cylinder in enumerate(self.machine.description.cylinders.values()):
             c = circuit.friction_numbers(cylinder)
-            times = cylinder.count * c['scale'] * ca.if_else(sd[i] > 0, c['out_scale'], c['in_scale'])
+            times = (1.0 + more) * cylinder.count * c['scale'] * ca.if_else(sd[i] > 0, c['out_scale'], c['in_scale'])
             level = times * (c['coulomb'] + (c['static'] - c['coulomb']) * ca.exp(
                 -(sd[i] / c['transition_velocity']) ** 2) + pressure_friction(
                     1.0, chamber[2 * i], chamber[2 * i + 1], c['pressure_difference'], c['pressure_rod'], 1e-3))
@@ -119,17 +136,9 @@ class AddedPhysics:
             forces.append(stiffness * (bristle + BRISTLE_TIME * rates[-1]) + times * c['viscous'] * sd[i])
         return ca.vertcat(*forces) + circuit.parallel_forces(s, sd), ca.vertcat(*rates)
 
-    def supplies(self, states: ca.SX) -> dict[str, ca.SX] | None:
-        """Pressures of the pumps, Pa; None: the file's."""
-        if not self.pumps:
-            return None
-        values, ripple = self.machine.circuit.values, 0.0
-        found = {name: values(self.machine.hydraulics.supplies[name]) for name in self.pumps}
-        if self.settings.sag:
-            found = {name: states[place] * MPA for name, place in zip(self.pumps, self._place('pump'))}
-        if self.settings.ripple:
-            ripple = self.settings.ripple * states[self._place('ripple')[0]]
-        return {name: ca.SX(value + ripple) for name, value in found.items()}
+    def named(self, states: ca.SX) -> dict[str, ca.SX]:
+        """States by name."""
+        return dict(zip(self.names, ca.vertsplit(states))) if self.names else {}
 
     def inertia(self, states: ca.SX, place: tuple[list[ca.SX], list[ca.SX]], Mbar: ca.SX, Q: ca.SX
                 ) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -168,7 +177,7 @@ class AddedPhysics:
         side = ca.vertcat(*(ca.tanh(forces[k] / PUSHED) if k in self.machine.actuated else 0.0
                             for k in range(z.numel())))
         lagged = [states[k] * MPA for k in self._place('lagged')]
-        pressure = ca.vertcat(*lagged) if lagged else self._at_sensors(p, flows)
+        pressure = ca.vertcat(*lagged) if lagged else self._at_sensors(states, p, flows)
         for i, k in enumerate(self._place('hysteresis')):
             pressure[i] -= states[k] * MPA
         return z + self.settings.play / 2.0 * side, pressure
@@ -177,21 +186,19 @@ class AddedPhysics:
               spools: ca.SX) -> ca.SX:
         """Rates (k,) of the states; ``bend``: acceleration of the offset; pressures in Pa, ``pressure_rates`` MPa/s."""
         found: dict[str, ca.SX] = dict(zip((n for n in self.names if n.startswith('bristle/')), ca.vertsplit(bristles)))
-        named = dict(zip(self.names, ca.vertsplit(states))) if self.names else {}
+        named = self.named(states)
+        found |= self.oil.rates(named, p, flows, spools)
         if self.settings.bending:
             found |= {'bend/offset': named['bend/rate'], 'bend/rate': bend}
-        for kind, frequency in (('ripple', self.settings.ripple_rate), ('base', self.settings.base_rate)):
-            if f'{kind}/sin' in named:
-                found |= {f'{kind}/sin': 2.0 * pi * frequency * named[f'{kind}/cos'],
-                          f'{kind}/cos': -2.0 * pi * frequency * named[f'{kind}/sin']}
-        for name in self.pumps if self.settings.sag else ():
-            share = sum(self._drawn(valve.name, flows, spools) for valve in self._ports[name]) / sum(
-                valve.nominal_flow.value for valve in self._ports[name] if valve.nominal_flow)
-            found[f'pump/{name}'] = (self._nominal(name) * (1.0 - self.settings.sag * ca.fmin(share, 1.0))
-                                     - named[f'pump/{name}']) / PUMP_LAG
-        signal = pressure_rates
+        if self.settings.base_acceleration:
+            omega = 2.0 * pi * self.settings.base_rate
+            found |= {'base/sin': omega * named['base/cos'], 'base/cos': -omega * named['base/sin']}
+        if self.settings.cold:
+            found['cold/friction'] = -named['cold/friction'] / self.settings.cold_time
+        signal = ca.vertcat(*(found.get(f'hose/{name}', pressure_rates[i])
+                              for i, name in enumerate(self.machine.volumes)))
         if self.settings.sensor_lag:
-            seen = self._at_sensors(p, flows) / MPA
+            seen = self._at_sensors(states, p, flows) / MPA
             signal = (seen - states[self._place('lagged')]) / self.settings.sensor_lag
             found |= dict(zip((n for n in self.names if n.startswith('lagged/')), ca.vertsplit(signal)))
         for i, name in enumerate(self.machine.volumes if self.settings.hysteresis else ()):
@@ -213,22 +220,14 @@ class AddedPhysics:
         """Mass that bends the boom, kg."""
         return payload + LIVE * self.machine.payload_data.limits[1]
 
-    def _at_sensors(self, p: ca.SX, flows: ca.SX) -> ca.SX:
+    def _at_sensors(self, states: ca.SX, p: ca.SX, flows: ca.SX) -> ca.SX:
         """Pressures at the valves' end of the lines, Pa."""
         s, circuit, nominal = self.settings, self.machine.circuit, []
         for valve in self.machine.hydraulics.valves.values():
             nominal += [valve.nominal_flow.value if valve.nominal_flow else 1.0] * 2
         share = ca.SX(circuit.T_pQ) @ (flows / ca.DM(nominal))
-        return p + s.line_loss * share + s.line_turbulence * share * ca.fabs(share)
-
-    def _drawn(self, valve: str, flows: ca.SX, spools: ca.SX) -> ca.SX:
-        """Flow that a valve takes from its pump, m3/s."""
-        i = self.machine.valves.index(valve)
-        return ca.fmax(ca.if_else(spools[i] > 0, flows[2 * i], flows[2 * i + 1]), 0)
-
-    def _nominal(self, pump: str) -> float:
-        """Pressure of a pump, MPa."""
-        return self.machine.hydraulics.supplies[pump].value / MPA
+        lost = s.line_loss * share + s.line_turbulence * share * ca.fabs(share)
+        return self.oil.at_valves(self.named(states), p) + lost
 
     def _place(self, kind: str) -> list[int]:
         return [k for k, name in enumerate(self.names) if name.startswith(f'{kind}/')]

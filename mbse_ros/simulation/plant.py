@@ -177,7 +177,8 @@ class Plant:
         zdd = self._accelerations(Mbar, forces, zd, u[len(machine.valves):])
         flows = self._all_flows(states, spools, pressure)
         lag = ca.vertcat(*(circuit.spool_rate(name, spools[i], u[i]) for i, name in enumerate(machine.valves)))
-        rates = circuit.pressure_rates(s, sd, flows) / MPA
+        oil, named = added.oil, added.named(states)
+        rates = circuit.pressure_rates(s, sd, oil.into_volumes(named, flows), oil.air(pressure)) / MPA
         more = added.rates(states, bristles, bend @ ca.vertcat(1, zdd) if bend.numel() else ca.SX(), pressure, rates,
                            flows, spools)
         xd = ca.vertcat(ca.SX.zeros(near.numel()), zd, zdd, rates, lag, more)
@@ -216,11 +217,12 @@ class Plant:
 
     def _all_flows(self, states: ca.SX, spools: ca.SX, p: ca.SX) -> ca.SX:
         """Flows (2 a valve,); every plant has anti-cavitation valves, also where the file says nothing of them."""
-        circuit, supplies, found = self.machine.circuit, self.added.supplies(states), []
+        circuit, oil, named, found = self.machine.circuit, self.added.oil, self.added.named(states), []
+        supplies, p = oil.supplies(named), oil.at_valves(named, p)
         for i, (name, valve) in enumerate(self.machine.hydraulics.valves.items()):
             flows = circuit.valve_flows(name, spools[i], p, supplies)
             found.append(flows if valve.make_up is not None else flows + circuit.make_up_flows(name, p))
-        return ca.vertcat(*found)
+        return oil.held(named, spools, ca.vertcat(*found))
 
     def _static_balance(self) -> Kernel:
         """``(q, slow, parameters) -> (forces of the cylinders at rest, chamber areas)``.

@@ -7,10 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Real
+from pathlib import Path
 
+from ..description.language.document import read_document
+from ..description.language.entry import Entry
+from ..description.language.units import split_number, unit_factor
 from ..errors import SettingError, check_choice
 from ..filters.linkage_settings import words
 from ..machine import Machine
+from ..resources import read_text
 from .crane import CraneSettings, SimulatedCrane, cycle_by_name, plant_of
 from .physics import PlantPhysics, physics_of
 from .plant import Masses
@@ -20,6 +25,9 @@ HARDEST = 500e3                          # N
 STEEPEST = 45.0                          # deg
 USUAL = 50.0                             # kg
 LONGEST = 1e6                            # s
+FORMAT = 'mbse/physics/1'
+SUFFIXES = '.yaml', '.yml'
+UNITS = {'': '1', 'm or rad': 'm', 'm/s2': 'm/s^2'}      # as the language of files has them
 
 
 def working_machine(machine: Machine, payload: Masses | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
@@ -67,15 +75,27 @@ def masses_of(text: str) -> Masses:
 
 
 def physics_in(text: str) -> dict[str, float]:
-    """``bending=2 ripple=3e5``. Raises SettingError."""
+    """``bending=2 ripple=3e5``, SI, or the path of a file .yaml whose numbers may have units. Raises SettingError."""
     found, units = dict[str, float](), {item.name: item.metadata['unit'] for item in fields(PlantPhysics)}
-    for name, value in words('physics', text).items():
+    for name, value in (_in_file(Path(text)) if Path(text).suffix in SUFFIXES else words('physics', text)).items():
         check_choice('physics', name, units)
+        unit = units[name]
         try:
-            found[name] = float(value)
+            number, given = split_number(value)
+            found[name] = number * unit_factor(given, UNITS.get(unit, unit)) if given else number
         except ValueError:
-            raise SettingError(f'physics: {name}', value, f'one number {units[name]}'.rstrip()) from None
+            raise SettingError(f'physics: {name}', value, f'one number {unit}'.rstrip()) from None
     return found
+
+
+def _in_file(path: Path) -> dict[str, str]:
+    """Its keys besides the format, and what they are; raises SettingError and DescriptionError."""
+    root = Entry(str(path), '', read_document(read_text(path), str(path)))
+    named = root.named('numbers of the physics')
+    if 'format' not in named:
+        raise root.error(f'the key format: {FORMAT}')
+    named.pop('format').choice([FORMAT], 'the format')
+    return {name: item.text('a number, or text with a unit such as \'2 Hz\'') for name, item in named.items()}
 
 
 def _payload(machine: Machine, payload: Masses | None) -> Masses:

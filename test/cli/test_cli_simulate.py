@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`mbse simulate`: a bag that the same arguments give again, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from cli_support import START_NS, lift, mbse, refused
@@ -8,8 +10,10 @@ from source_tree import ROOT
 
 from mbse_ros.bags.bag import Bag, decode
 from mbse_ros.bags.series import read_truth
+from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import cycle_by_name
+from mbse_ros.simulation.work import physics_in
 
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 
@@ -104,6 +108,20 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
         '--swing: got 50.0, expected from -45 to 45 deg')
 
 
+def test_physics_in_a_file_have_units(tmp_path):
+    """Those of the option, in SI."""
+    file = tmp_path / 'worn.yaml'
+    file.write_text('format: mbse/physics/1\nbending: 2 Hz\nripple: 3 bar\nplay: 2 mm\nholding: 150 %\ncold: 0.5\n')
+    assert physics_in(str(file)) == pytest.approx(physics_in('bending=2 ripple=3e5 play=2e-3 holding=1.5 cold=0.5'))
+    for text, told in (('bending: 2 Hz', 'the key format'), ('format: mbse/physics/1\nbendin: 2 Hz', 'mean bending?'),
+                       ('format: mbse/physics/1\nhose: [2]', 'hose: got'), ('format: mbse/machine/2', 'format: got'),
+                       ('format: mbse/physics/1\nbending: 2 bar', "physics: bending: got '2 bar', expected one number "
+                                                                  'Hz')):
+        file.write_text(text)
+        with pytest.raises(MbseError, match=re.escape(told)):
+            physics_in(str(file))
+
+
 @pytest.mark.parametrize('words, text', [
     (['excavator'], "excavator: name: got 'excavator', expected a path to a .yaml file, one of the machines"),
     (['patu655_lift', '--payload', '1001'], 'payload: got 1001.0, expected from 0.0 to 1000.0 kg (payload.limits of '
@@ -120,7 +138,10 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
     (['patu655_lift', '--physics', 'bend=2'], "physics: got 'bend', expected one of line_loss,"),
     (['patu655_lift', '--physics', 'bending=2,3'], "--physics: bending: got '2,3', expected one number Hz"),
     (['patu655_lift', '--physics', 'bending=60'], '--physics: bending: got 60.0, expected from 0.0 to 50.0 Hz'),
-    (['patu655_lift', '--physics', 'sag=nan'], '--physics: sag: got nan, expected from 0.0 to 0.9'),
+    (['patu655_lift', '--physics', 'hose=2bar'], "--physics: hose: got '2bar', expected one number m"),
+    (['patu655_lift', '--physics', 'hose=0.1'], '--physics: hose: got 0.1, expected 0, or from 0.5 to 20 m'),
+    (['patu655_lift', '--physics', 'none.yaml'], "none.yaml: got 'No such file or directory'"),
+    (['patu655_lift', '--physics', 'sag=nan'], "--physics: sag: got 'nan', expected one number"),
     (['patu655_lift', '--physics', 'bending'], "physics: got 'bending', expected name=value"),
     (['four_bar', '--physics', 'bending=2'], "--physics: got 'bending=2', expected no such option here: it is for a"),
     (['four_bar', '--base-roll', '3'], '--base-roll: got 3.0, expected no such option here: it is for a machine'),

@@ -91,7 +91,7 @@ def test_a_pump_ripples() -> None:
     x = moved(made, 0.0, 1.2)
     assert x[-2] == pytest.approx(sin(2 * pi * 200 * 1.2e-3), abs=1e-5)
     states = ca.SX.sym('states', 2)
-    pump = ca.Function('pump', [states], [made.added.supplies(states)['pump']])
+    pump = ca.Function('pump', [states], [made.added.oil.supplies(made.added.named(states))['pump']])
     assert float(pump(x[-2:])) == pytest.approx(PUMP + 3e5 * x[-2])
 
 
@@ -180,6 +180,93 @@ def test_a_pressure_that_rises_is_read_too_low() -> None:
     assert true - begin > 2 * width
 
 
+def test_a_load_holding_valve_is_closed_until_its_pilot_opens_it() -> None:
+    """Never opened, the piston stays, and the rod side has the pump's pressure; oil that comes in passes."""
+    shut = plant_of(crane(), physics=PlantPhysics(holding=5.0, holding_ratio=0.0))
+    begin, end = (shut.split(moved(shut, volts, 400)) for volts in (0.0, -5.0))
+    assert abs(end[1][0] - begin[1][0]) < 2e-3 and end[3][1] == pytest.approx(PUMP, rel=1e-2)
+    assert plant().split(moved(plant(), -5.0, 400))[1][0] < BEGIN - 0.01
+    up, file = (made.split(moved(made, 4.0, 400)) for made in (shut, plant()))
+    assert up[1] == pytest.approx(file[1], abs=1e-6)
+
+
+def test_a_load_holding_valve_is_an_orifice_behind_that_of_the_spool() -> None:
+    """What leaves at constant speed, by the spool's opening and that of the poppet in series."""
+    made = plant_of(crane(), physics=PlantPhysics(holding=2.0, holding_ratio=2.0))
+    x = moved(made, -4.0, 500)
+    _, _, zd, (piston, rod), (spool,) = made.split(x)
+    poppet = (piston + 2.0 * rod - 2.0 * PUMP) / (0.5 * 2.0 * PUMP)
+    assert 0.1 < poppet < 0.9 and x[-1] == pytest.approx(poppet, rel=0.02)
+    full = NOMINAL / np.sqrt(3.5e6)
+    both = 1.0 / np.sqrt(1.0 / (full * -spool / 9.9) ** 2 + 1.0 / (full * poppet) ** 2)
+    assert -AREAS[0] * zd[0] == pytest.approx(both * np.sqrt(piston - 1e5), rel=0.02)
+
+
+def test_a_pump_follows_the_load_with_its_margin() -> None:
+    made = plant_of(crane(), physics=PlantPhysics(sensing=2e6))
+    x = moved(made, 0.0, 500)
+    assert x[-1] == pytest.approx(2.0)
+    for volts, side in ((3.0, 0), (-3.0, 1)):
+        x = moved(made, volts, 1500)
+        assert 1e6 * x[-1] == pytest.approx(made.split(x)[3][side] + 2e6, rel=0.01) and x[-1] < 9.0
+    most = plant_of(crane(), physics=PlantPhysics(sensing=2e7))
+    np.testing.assert_allclose(moved(most, 4.0, 300)[:6], moved(plant(), 4.0, 300), rtol=1e-12)
+
+
+def test_a_hose_is_a_tube_of_oil_that_is_inert_elastic_and_rubs() -> None:
+    """Of the bore at which the nominal flow has 5 m/s, with Hagen-Poiseuille's loss."""
+    made, length = plant_of(crane(), physics=PlantPhysics(hose=4.0)), 4.0
+    d = np.sqrt(4.0 * NOMINAL / (pi * 5.0))
+    loss = 128.0 * 0.04 * length / (pi * d ** 4)
+    x = moved(made, 4.0, 1500)
+    flow = np.array(AREAS) * [1.0, -1.0] * made.split(x)[2][0]
+    np.testing.assert_allclose(x[-2:], flow, rtol=0.03)
+    np.testing.assert_allclose(read(made, x)[1] - made.split(x)[3], loss * x[-2:], rtol=0.03)
+    x[-4:-2] += 0.5, -0.3       # MPa
+    x[-2:] += 1e-5, 2e-5        # m3/s
+    slopes = np.array(made._rhs()(x, 4.0, [LOAD, 0.0], made.machine.parameters.mean)[0]).ravel()
+    there, cylinder = 1e6 * x[-4:-2], made.split(x)[3]
+    np.testing.assert_allclose(slopes[-2:], (there - cylinder - loss * x[-2:]) / (
+        870.0 * length * 4.0 / (pi * d ** 2)), rtol=1e-6)
+    assert slopes[3] * (AREAS[0] * x[1] * (1 / 1650 + 1 / 2.1e5) + 1.90019e-4 * (1 / 1650 + 1 / 700)) == (
+        pytest.approx(x[-2] - AREAS[0] * x[2], rel=1e-6))
+    spool = x[5] / 9.9 * NOMINAL / np.sqrt(3.5e6)
+    valve = spool * np.array([np.sqrt(PUMP - there[0]), -np.sqrt(there[1] - 1e5)])
+    np.testing.assert_allclose(1e6 * slopes[-4:-2], (valve - x[-2:]) / (pi * d ** 2 / 4.0 * length / 7e8), rtol=1e-6)
+
+
+def test_air_in_oil_is_compressed_as_a_gas() -> None:
+    made, p = plant_of(crane(), physics=PlantPhysics(air=0.02)), ca.SX.sym('p')
+    air = ca.Function('air', [p], [made.added.oil.air(p)])
+    gas = [0.02 * (101325.0 / at) ** (1 / 1.4) for at in (0.99e6, 1.01e6)]
+    assert float(air(1e6)) == pytest.approx((gas[0] - gas[1]) / 2e4, rel=1e-3)
+    assert float(air(-3e5)) == float(air(1e4)) > 1e-6
+    x, numbers = made.start(np.array([BEGIN]), LOAD, made.machine.parameters.mean), made.machine.parameters.mean
+    x[2] = 0.05     # m/s: only the piston changes a pressure
+    rates = [np.array(one._rhs()(x, 0.0, [LOAD, 0.0], numbers)[0]).ravel()[3:5] for one in (made, plant())]
+    chambers = np.array([AREAS[0] * BEGIN, AREAS[1] * (0.535 - BEGIN)])
+    file = (chambers + 1.90019e-4) / 1650e6 + chambers / 2.1e11 + 1.90019e-4 / 700e6
+    more = (chambers + 1.90019e-4) * np.array([float(air(1e6 * at)) for at in x[3:5]])
+    np.testing.assert_allclose(rates[0] / rates[1], file / (file + more), rtol=1e-6)
+    assert rates[0][1] / rates[1][1] < 0.9
+
+
+@pytest.mark.parametrize('bristles', [0.0, 5e6])
+def test_cold_oil_rubs_more_until_it_is_warm(bristles: float) -> None:
+    """1.5 times more at the start, by 1 / e of that after the time constant; bristles at the end of their way."""
+    made = plant_of(crane(), physics=PlantPhysics(bristles=bristles, cold=1.5, cold_time=0.2))
+    warm = 210 + 90 * exp(-100) + 5.5e-4 * 3e6 + 330 * 0.05
+    v, states, p = ca.SX.sym('v'), ca.SX.sym('states', len(made.added.names)), ca.SX.sym('p', 2)
+    force = ca.Function('force', [states, v, p, made.machine.parameters.symbol], [
+        made.added.resistance(states, 0.2, v, p)[0]])
+    for ms, more in ((0, 1.5), (200, 1.5 / np.e)):
+        x = moved(made, 0.0, ms)[6:]
+        assert x[-1] == pytest.approx(more, rel=1e-6)
+        x[:-1] = (1.0 + more) * (warm - 330 * 0.05) / 5e6       # of bristles that slip
+        assert float(force(x, 0.05, (4e6, 1e6), made.machine.parameters.mean)) == pytest.approx(
+            (1.0 + more) * warm, rel=2e-3)
+
+
 def test_sensors_of_a_simulated_crane_read_what_the_plant_lets_them_see() -> None:
     made = plant_of(crane(), physics=PlantPhysics(play=4e-3))
     other = SimulatedCrane(crane(), 50.0, 1, plant=made).run()[:100]
@@ -190,17 +277,18 @@ def test_sensors_of_a_simulated_crane_read_what_the_plant_lets_them_see() -> Non
 
 def test_a_machine_with_more_cylinders_has_states_for_all() -> None:
     everything = PlantPhysics(1e5, 1e5, 5e6, 0.3, 1e5, base_acceleration=1.0, bending=2.0, play=1e-3, sensor_lag=0.01,
-                              hysteresis=1e4)
+                              hysteresis=1e4, holding=0.7, sensing=2e6, hose=2.0, air=0.01, cold=1.0)
     machine = load_machine('patu655', 'orifice')
     made = plant_of(machine, 'vm', everything)
-    assert len(made.added.names) == 2 + 2 + 1 + 2 + 2 + 4 + 4
+    assert len(made.added.names) == 2 + 2 + 1 + 2 + 2 + 4 + 4 + 2 + 8 + 1
     p = made.machine.parameters.mean
     x, _ = made.advance(made.start(np.array([0.2, 0.4]), LOAD, p), np.array([4.0, -3.0]), 200, LOAD, p)
     assert np.isfinite(x).all() and np.isfinite(np.concatenate(read(made, x))).all()
 
 
 @pytest.mark.parametrize('options', [
-    {'bending': nan}, {'sag': 1.5}, {'play': -1.0}, {'ripple': inf}, {'bristles': '1'}])
+    {'bending': nan}, {'sag': 1.5}, {'play': -1.0}, {'ripple': inf}, {'bristles': '1'}, {'hose': 0.1},
+    {'cold_time': 0.0}])
 def test_bad_numbers_are_refused(options) -> None:
     with pytest.raises(SettingError, match=next(iter(options))):
         PlantPhysics(**options)
