@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import pi
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -14,9 +13,7 @@ import numpy as np
 from ..description.machine_parts import Valve
 from ..machine import Machine
 from ..machine.channels import ATMOSPHERE
-
-if TYPE_CHECKING:
-    from .physics import PlantPhysics
+from .physics import PlantPhysics
 
 MPA = 1e6
 PUMP_LAG = 0.1          # s, of a pump's pressure after what it follows

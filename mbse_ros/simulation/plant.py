@@ -18,8 +18,9 @@ from ..description.sections.load_payload import MASS
 from ..dynamics.partition import choose_independent
 from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine
+from .added_physics import AddedPhysics
 from .pendulum import PendulumMachine
-from .physics import NOTHING, AddedPhysics, PlantPhysics, of_payload
+from .physics import NOTHING, PlantPhysics, of_payload
 
 MPA = 1e6
 SOIL = 'soil'

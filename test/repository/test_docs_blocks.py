@@ -22,6 +22,7 @@ from mbse_ros.embedded.write import export_estimator
 from mbse_ros.machine import load_machine
 from mbse_ros.payload.mass import PayloadSettings
 from mbse_ros.scale.scale_file import load_scale_file
+from mbse_ros.simulation.work import physics_in
 from mbse_ros.sources.map import parse_sources
 
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
@@ -34,7 +35,8 @@ TESTED = {      # by page: the test that runs its Python, loads its YAML, compar
 SHELL = '', 'sh', 'text', 'csv'         # commands are test_docs_commands.py's; `{...}` belongs to `make docs`
 HERE = {('command_line.md', 'json'): 16, ('integration.md', 'yaml'): 5, ('integration.md', 'python'): 2,
         ('integration.md', 'xml'): 1, ('integration.md', 'cmake'): 1, ('fleet.md', 'python'): 1,
-        ('kernels.md', 'python'): 1, ('report.md', 'python'): 1, ('scale.md', 'yaml'): 1, ('export_c.md', 'c'): 1}
+        ('kernels.md', 'python'): 1, ('report.md', 'python'): 1, ('scale.md', 'yaml'): 1, ('export_c.md', 'c'): 1,
+        ('reality.md', 'yaml'): 1}
 
 
 def blocks(page):
@@ -78,6 +80,11 @@ def test_outputs_are_json():
             _, end = decoder.raw_decode(rest)
             rest, count = rest[end:].lstrip(), count + 1
     assert count >= 14
+
+
+def test_physics_of_a_plant(tmp_path):
+    (tmp_path / 'worn.yaml').write_text(of('reality.md', 'yaml')[0])
+    assert physics_in(str(tmp_path / 'worn.yaml')) == {'bending': 2.0, 'ripple': 3e5, 'holding': 1.5}
 
 
 def test_feed_forward():

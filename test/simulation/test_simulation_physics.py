@@ -13,8 +13,9 @@ from scipy.integrate import cumulative_simpson
 
 from mbse_ros.errors import SettingError
 from mbse_ros.machine import load_machine
+from mbse_ros.simulation.added_physics import AddedPhysics
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
-from mbse_ros.simulation.physics import NOTHING, AddedPhysics, PlantPhysics
+from mbse_ros.simulation.physics import NOTHING, PlantPhysics
 from mbse_ros.simulation.plant import Plant
 
 AREAS = pi / 4 * 0.1 ** 2, pi / 4 * (0.1 ** 2 - 0.056 ** 2)
