@@ -7,9 +7,11 @@ import fcntl
 import importlib.util
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,21 @@ import pytest
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
 from mbse_ros.compiled import have_compiler
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import MechanismDescription
+from mbse_ros.dynamics import model
 from mbse_ros.filters import observer_step
+from mbse_ros.filters.filters import FILTERS, OF_MECHANISMS
 from mbse_ros.filters.hydraulic_dekf import HydraulicFilter
 from mbse_ros.filters.parts import step as steps
 from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.run_graph import dds_profile
+from mbse_ros.simulation import three_simulations
 from mbse_ros.simulation.plant import Plant
 
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = 12         # that a process keeps
+MODELS, MADE = 12, 40       # machines and mechanisms, and filters of mechanisms, that a process keeps
+PLAIN = bool, int, float, str
 # They take longest: first, so that none of them is left alone at the end.
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
@@ -88,37 +96,87 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
-def shared(make: Callable[..., Any], key_of: Callable[..., object]) -> Callable[..., Any]:
-    """What ``make`` gives for the same key, made once while its compiler and backend are the same; MODELS of them, the
-    last that were asked for."""
+def shared(make: Callable[..., Any], key_of: Callable[..., object], most: int = MODELS) -> Callable[..., Any]:
+    """What ``make`` gives for the same key, made once while its compiler, backend and the constants of the package are
+    the same; ``most`` of them, the last that were asked for. None is a key of nothing: what is made is not kept."""
     made: dict[object, Any] = {}
 
-    def found(*args: Any) -> Any:
-        key = key_of(*args), tuple(map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH')))
-        made[key] = made.pop(key) if key in made else make(*args)
-        if len(made) > MODELS:
+    @wraps(make)
+    def found(*args: Any, **options: Any) -> Any:
+        if (given := key_of(*args, **options)) is None:
+            return make(*args, **options)
+        key = given, tuple(map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH'))), constants()
+        made[key] = made.pop(key) if key in made else make(*args, **options)
+        if len(made) > most:
             del made[next(iter(made))]
         return made[key]
     return found
 
 
+def constants() -> tuple[tuple[str, str, object], ...]:
+    """Numbers and words in capitals of the rooms that make functions: tests set some of them."""
+    rooms = tuple(f'mbse_ros.{room}.' for room in ('dynamics', 'filters', 'mechanism', 'compiled'))
+    return tuple((name, key, value) for name, module in list(sys.modules.items()) if name.startswith(rooms)
+                 for key, value in list(vars(module).items()) if key.isupper() and isinstance(value, PLAIN))
+
+
+def model_key(description: object, *others: Any) -> object:
+    """All that a model is made of."""
+    coordinates, independent, free, backend = (*others, *(None, None, (), 'auto')[len(others):])
+    return repr(description), coordinates, repr(independent), tuple(free), backend
+
+
+def locked(*given: Any) -> model.Model:
+    """A model whose parameters nobody changes for others: ``with_parameters`` gives one with its own."""
+    made = model.Model(*given)
+    made.parameters.setflags(write=False)
+    return made
+
+
+model_of = shared(locked, model_key)
+
+
+@wraps(model.load_model)
+def load_model(mechanism: str | Path | MechanismDescription, *others: Any, **options: Any) -> model.Model:
+    given = signature(load_model).bind(mechanism, *others, **options)
+    given.apply_defaults()
+    description, *others = given.args
+    return model_of(description if isinstance(description, MechanismDescription) else load_mechanism(description),
+                    *others)
+
+
+model.load_model = load_model       # here, before the tests import it
+
+
+def filter_key(name: str) -> Callable[..., object]:
+    """Of a problem, which its filters keep, and options that their text says wholly."""
+    return lambda of, **options: (name, id(of), repr(sorted(options.items()))) if all(
+        isinstance(part, PLAIN) for value in options.values()
+        for part in (value if isinstance(value, (tuple, list)) else [value])) else None
+
+
 @pytest.fixture(scope='session', autouse=True)
 def models() -> Iterator[None]:
-    """Machines of one file share their mechanism's model, and observers of machines of the same numbers their compiled
-    step; neither changes. Those of an excavator take 0.3 and 0.2 s, and hundreds of tests have one. Simulated machines
+    """Machines and mechanisms of one file share their model, observers of machines of the same numbers, and of one
+    mechanism, their compiled step; neither changes. Those of an excavator take 0.3 and 0.2 s. Simulated machines
     run in C also where ``vm`` is asked for: an excavator's compiles for 1 s, and in the virtual machine 3 s of its
     motion take 4 s."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, 'Model', shared(machine.Model, repr))
+        patch.setattr(machine, 'Model', model_of)
+        patch.setattr(three_simulations, 'Model', model_of)
+        for name in OF_MECHANISMS:
+            patch.setitem(FILTERS, name, shared(FILTERS[name], filter_key(name), MADE))
+        made = steps.Filter.step     # with its filter, whose id is then no other's
+        of_mechanism = shared(lambda of, keep: (of, made(of, keep)), lambda of, keep: (id(of), tuple(keep)), MADE)
+        patch.setattr(steps.Filter, 'step', lambda of, keep=(): of_mechanism(of, keep)[1])
         step = shared(HydraulicFilter.step, lambda of, keep=(): (
             of.machine.made_of, of.name, of.model.weighs, of.order, of.noise, of.halvings, observer_step.LARGE,
             tuple(keep)))
         patch.setattr(HydraulicFilter, 'step', lambda of, keep=(): step(of, keep))
         scan = steps.Scan     # with its function, whose id is then no other's
         scans = shared(lambda function, backend: (function, scan(function, backend)), lambda function, backend: (
-            id(function), backend))
-        patch.setattr(steps, 'Scan', lambda function, backend: (
-            scans(function, backend)[1] if function.name() == 'mbse_observer' else scan(function, backend)))
+            id(function), backend), MADE)
+        patch.setattr(steps, 'Scan', lambda function, backend: scans(function, backend)[1])
         plant = Plant.__init__
         patch.setattr(Plant, '__init__', lambda of, machine, backend='auto', *more: plant(
             of, machine, 'c' if backend == 'auto' and have_compiler() else backend, *more))

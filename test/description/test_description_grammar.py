@@ -2,6 +2,8 @@
 """Every type of joint, force, spring, driver and sensor in each type of coordinates: derivatives equal finite
 differences, and all coordinates and formulations give the same accelerations and samples."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from grammar_runs import model_of, run
@@ -20,13 +22,17 @@ STEP = 1e-6
 CASES = [(dimension, joint) for dimension, joints in JOINTS.items() for joint in joints]
 
 
+@cache
+def without_driver(dimension, joint, kind):
+    return Model(parse_mechanism(text(dimension, joint)), kind, backend='vm')
+
+
 def built(dimension, joint, kind, driver=''):
     """A model, and the state equations with the sensors' as kernels."""
-    start = 0.0
+    model = without_driver(dimension, joint, kind)
     if driver:
-        free = Model(parse_mechanism(text(dimension, joint)), kind, backend='vm')
-        start = float(free.start.q[free.names.index(driver)])
-    model = Model(parse_mechanism(text(dimension, joint, driver, start)), kind, backend='vm')
+        start = float(model.start.q[model.names.index(driver)])
+        model = Model(parse_mechanism(text(dimension, joint, driver, start)), kind, backend='vm')
     partition = model.partition()
     return model, partition, Kernel(sensor_function(partition.system, partition.system.values.symbol), 'vm')
 
@@ -82,11 +88,11 @@ def test_all_forces_and_sensors_in_all_coordinates(dimension, joint):
 
 @pytest.mark.parametrize('dimension, joint', CASES)
 def test_drivers_in_relative_coordinates(dimension, joint):
-    """Of a distance with the sensor of its force; of the joint where it has a coordinate."""
-    for driver in ['d', 'j'] if 'j' in drivers(dimension, joint) else ['d']:
-        model, partition, sensors = built(dimension, joint, 'relative', driver)
-        assert f'drivers.{driver}' in model.rows and model.degrees_of_freedom == len(partition.independent)
-        check_derivatives(model, partition, sensors)
+    """Of the joint where it has a coordinate, else of a distance, with the sensor of its force."""
+    driver = 'j' if 'j' in drivers(dimension, joint) else 'd'
+    model, partition, sensors = built(dimension, joint, 'relative', driver)
+    assert f'drivers.{driver}' in model.rows and model.degrees_of_freedom == len(partition.independent)
+    check_derivatives(model, partition, sensors)
 
 
 @pytest.mark.parametrize('dimension, joint, kind, tool, options', [

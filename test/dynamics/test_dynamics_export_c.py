@@ -93,7 +93,7 @@ def test_functions_are_those_of_the_model(four_bar, library):
     made = load_model('four_bar', free=FREE, backend='vm')
     assert made.system.values.names == four_bar[1].system.values.names == ['coupler', 'bodies.crank.mass']
     p, z, zd, u = np.array([7.9, 3.0]), np.array([0.8]), np.array([1.3]), np.array([20.0])
-    made.parameters[:] = p
+    made = made.with_parameters(p)
     q, residual = np.zeros(5), np.zeros(1)
     assert library.call('position', z, made.start.q, 0.0, p, q, residual) == 0
     assert residual[0] < 1e-12 and q == pytest.approx(made.position(z, made.start.q), abs=1e-12)

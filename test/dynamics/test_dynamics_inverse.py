@@ -231,7 +231,7 @@ def test_child_on_the_ground():
 def test_parameters_changed_in_the_model():
     """Free numbers keep their meaning in the bodies' balance, although their symbols stand in another order there."""
     changed = {'points.C.fixed[0]': 0.47, 'bodies.stick.center_of_mass[0]': 1.0}
-    model = load_model('excavator_arm', free=changed, backend='vm')
+    model = Model(load_mechanism('excavator_arm'), free=changed, backend='vm')
     model.parameters[:] = [changed[name] for name in model.system.values.names]
     text = (ROOT / 'config' / 'mechanisms' / 'excavator_arm.yaml').read_text()
     other = Model(parse_mechanism(text.replace('[0.42, -0.58]', '[0.47, -0.58]').replace('[0.86 m,', '[1.0 m,')),

@@ -96,10 +96,10 @@ def test_constraint_rates(name: str, kind: str) -> None:
     close(c.ravel(), (b_moved[0] - J_moved[0] @ state.qd[:, None]).imag.ravel() / STEP)
 
 
-@pytest.mark.parametrize('name, kind, scalar', [(*case, scalar) for case in CASES for scalar in (True, False)
-                                                if not (scalar and case in LARGE)])
+@pytest.mark.parametrize('name, kind, scalar', [(*case, k % 2 == 0 and case not in LARGE)
+                                                for k, case in enumerate(CASES)])
 def test_state_function(name: str, kind: str, scalar: bool) -> None:
-    """Accelerations, multipliers, velocities and exact Jacobians, both written out and by factorisations: 1e-9."""
+    """Accelerations, multipliers, velocities and exact Jacobians, by turns written out and by factorisations: 1e-9."""
     found, state = numbers(name, kind), state_of(name, kind)
     f = state_function(found.system, found.system.values.symbol, scalar, pieces=pieces(name, kind))
     assert f.is_a('SXFunction') == scalar

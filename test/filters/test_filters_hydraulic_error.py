@@ -182,6 +182,7 @@ def lifts() -> list[mbse.MachineSimulation]:
     return [mbse.simulate('patu655_lift', 6.0, payload=LOAD, seed=seed) for seed in (1, 2)]
 
 
+@cache
 def errors(**options: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Root mean squares of the errors of position, velocity, acceleration and pressures (kinds,), means of their
     squares over the stated variances (kinds,), and of those of the innovations (channels,), of 2 simulated logs."""

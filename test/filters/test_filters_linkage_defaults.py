@@ -32,7 +32,7 @@ def test_defaults_suffice(mechanism, estimator):
     sensors = ENCODERS[mechanism] + (TIPS[mechanism] if tips else ())
     free = (FREE[mechanism],) if estimator in ('joint', 'dual') else ()
     wrong = load_model(mechanism, free=free, backend='vm') if free else wrong_model(true.model)
-    wrong.parameters = np.asarray(wrong.parameters) * 1.05
+    wrong = wrong.with_parameters(1.05 * wrong.parameters)
     observer = LinkageObserver(wrong, estimator, sensors, default_noises(estimator, mechanism))
     observer.start(wrong_start(wrong), stddev=default_stddev(observer.filter, mechanism))
     run = observer.run(true.motion.t[1:], noisy(true.sensors(sensors), observer.stddev, 0))

@@ -156,7 +156,7 @@ def eq_86(x, u):
 def eq_87(x, u, beta, shares):
     """State after the step, its derivative by the state and by an error of the measured acceleration."""
     kappa, K, E = [np.zeros(2)] * len(beta), [np.zeros((2, 2))] * len(beta), [np.zeros(2)] * len(beta)
-    for _ in range(30):     # at once where the method is explicit
+    for _ in range(30 if np.diag(shares).any() else len(beta)):     # exact at once where the method is explicit
         for i, row in enumerate(shares):
             kappa[i], A = eq_86(x + DT * sum(c * k for c, k in zip(row, kappa)), u)
             K[i] = A @ (np.eye(2) + DT * sum(c * k for c, k in zip(row, K)))

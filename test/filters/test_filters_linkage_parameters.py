@@ -33,7 +33,7 @@ def truth() -> tuple[TrueMotion, np.ndarray]:
 def observer_of(estimator, free, share, **options):
     """Observer whose parameter starts at ``1 + share`` of the truth."""
     model = load_model('four_bar', free=(free,))
-    model.parameters = model.parameters * (1 + share)
+    model = model.with_parameters((1 + share) * model.parameters)
     noises = {'acceleration': 1e-6 if estimator == 'joint' else 0.1, 'parameter_walk': 0.0}
     return LinkageObserver(model, estimator, SENSORS, noises, history=True, **options)
 

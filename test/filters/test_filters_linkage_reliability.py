@@ -26,7 +26,7 @@ def observer(request):
 
 
 def test_the_covariance_stays_one(observer):
-    blocks = 2 if observer.estimator in SLOW else 8
+    blocks = 2 if observer.estimator in SLOW else 4
     found = course(observer, Machine(observer), ['gaps'] * blocks, 1250)
     assert found.sound, (found.least, found.asymmetry)
 

@@ -121,8 +121,7 @@ def test_unknown_mass(gtsam):
     """A number of the file as a constant node: a wrong mass is found, with its interval."""
     sensors = ('encoder', 'crank_tip')
     _, track, samples = log('four_bar', sensors, 0.5)
-    wrong = load_model('four_bar', free=('bodies.coupler.mass',), backend='vm')
-    wrong.parameters[:] = 9.0
+    wrong = load_model('four_bar', free=('bodies.coupler.mass',), backend='vm').with_parameters(np.array([9.0]))
     noises = EstimationNoises(force=1e-3, force_walk=1e-6, parameters={'bodies.coupler.mass': 2.0})
     found = solve_estimation(estimation_graph(wrong, sensors, samples, track, noises))
     stddev = marginals(found).stddev('parameters')[0, 0]

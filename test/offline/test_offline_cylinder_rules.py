@@ -6,9 +6,9 @@ import pytest
 from plausibility_logs import changed, log_of, machine_of, named, verdict
 
 
-@pytest.mark.parametrize('name', ('zx200', 'zx200_can'))
-@pytest.mark.parametrize('channel, gain', (
-    ('pressure/arm_rod', 1.2), ('pressure/bucket_piston', 0.9), ('pressure/bucket_rod', 1.1)))
+@pytest.mark.parametrize('name, channel, gain', (
+    ('zx200', 'pressure/arm_rod', 1.2), ('zx200_can', 'pressure/bucket_piston', 0.9),
+    ('zx200', 'pressure/bucket_rod', 1.1)))
 def test_the_cylinder_whose_pressure_has_another_gain(name, channel, gain):
     """It was a load, or another cylinder was blamed."""
     found = verdict(changed(log_of(name), lambda c, v: (c, gain * v if c == channel else v)), machine_of(name))

@@ -29,6 +29,8 @@ from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
 
+RATE = 100.0        # Hz
+END = 16.0          # s, after the load was dropped
 LIGHTEST = 0.03     # of the full scale: see ScaleSettings
 LATE = 2.5          # s after it was dropped, or taken at 100 Hz, in which a change shows
 DROPPED = (0.0, 1.0), (12.0, 1.0), (12.2, 0.0), (17.0, 0.0), (17.2, 0.6), (30.0, 0.6)
@@ -43,13 +45,18 @@ def built(name: str) -> tuple[Machine, Plant]:
 
 
 def frames_of(name: str, cycle: str, payload: float, rate: float) -> list[SensorFrame]:
-    """Of a machine whose numbers are off by what its file says."""
+    """Of a machine whose numbers are off by what its file says, at a rate of which 100 Hz is a multiple."""
+    return simulated(name, cycle, payload)[::round(RATE / rate)]
+
+
+@cache
+def simulated(name: str, cycle: str, payload: float) -> list[SensorFrame]:
     machine, plant = built(name)
     found = UP_DOWN if cycle == 'up and down' else cycle_by_name(cycle.removesuffix(', dropped'), machine, 1)
     found = replace(found, load=DROPPED) if cycle.endswith('dropped') else found
     numbers = plant.machine.parameters
     true = numbers.mean + numbers.stddev * np.random.default_rng([1, 7]).standard_normal(len(numbers.mean))
-    return SimulatedCrane(machine, payload, 1, found, CraneSettings(rate=rate), true, plant).run()
+    return SimulatedCrane(machine, payload, 1, found, CraneSettings(rate=RATE), true, plant).run()
 
 
 def loads_of(frames: list[SensorFrame], machine: Machine) -> tuple[WeighedLoad, ...]:
@@ -108,11 +115,16 @@ def test_at_10_hz_no_load_that_never_was(name: str, cycle: str, payload: float) 
         assert load.mass > LIGHTEST * built(name)[0].payload_data.limits[1]
 
 
+def dug() -> list[SensorFrame]:
+    """The excavator digs, carries and drops one load."""
+    return [frame for frame in frames_of('zx200', 'dig', 1200.0, 50.0) if frame.stamp_ns < END * 1e9]
+
+
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     machine, folder = built('zx200')[0], tmp_path_factory.mktemp('bags') / 'dig'
     with BagWriter(folder, 'mcap', frame=machine.name) as writer:
-        for frame in frames_of('zx200', 'dig', 1200.0, 50.0):
+        for frame in dug():
             write_frame(writer, machine, frame)
     return folder
 
@@ -137,7 +149,7 @@ def test_one_list(bag: Path, tmp_path: Path) -> None:
     assert [own.start - first, own.end - first, own.mass, own.lower, own.upper] == pytest.approx(
         [load['start_s'], load['end_s'], load['mass'], lower, upper], rel=1e-12)
     assert (own.status, own.trusted, list(own.faults)) == (load['status'], load['trusted'], load['faults'])
-    (live,) = loads_of(frames_of('zx200', 'dig', 1200.0, 50.0), built('zx200')[0])
+    (live,) = loads_of(dug(), built('zx200')[0])
     assert live.record.data == own.record.data
 
 

@@ -14,7 +14,7 @@ import pytest
 from crane_by_hand import interpolated, masses_of
 from crane_runs import STEP, crane_of, estimated, log_of, printed, smooth, tuning_of
 
-RUNS = [(load, seed) for seed in (1, 2) for load in (0.0, 50.0, 200.0)]
+RUNS = [(0.0, 1), (50.0, 2), (200.0, 1)]
 
 
 def root_mean_square(values: np.ndarray) -> np.ndarray:

@@ -76,10 +76,10 @@ def decisions_by_words(path, text=None):
 
 def options(path, text=None):
     """Texts with an option of the command line, if not of a command ``mbse ...``: users of Python read them, too."""
-    tree = ast.parse(path.read_text() if text is None else text)
-    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree)
+    tree = nodes(path, text)
+    docs = {ast.get_docstring(node, clean=False) for node in tree
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))}
-    said = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    said = [node.value for node in tree if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     return [line for line in said if room_of(path) not in OPTIONS_SAID and line not in docs and 'mbse ' not in line
             and re.search(r'(?<![\w-])--(?!src|dst)[a-z]', line)]       # of rosbags-convert
 

@@ -31,6 +31,7 @@ LEAST = 20              # instants
 FEWEST = 0.7            # share of the instants in which the cylinders must reach
 SLACK = 0.02            # of the range of the payload's limits
 LEFT_OUT = 0.25         # of the windows, those that fit worst: there the load changed, or touched something
+KEPT = 16               # motions of which the coordinates are kept: those of one log, as it is and with remedies
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,14 @@ class Fit:
     def worst(self) -> float:
         """Of the equations."""
         return float(self.misfit.max())
+
+
+def fit_of(machine: Machine) -> ForceFit:
+    """Of a machine, made once: its equations are those of every log."""
+    found: ForceFit | None = machine.__dict__.get('_force_fit')
+    if found is None:
+        found = machine.__dict__['_force_fit'] = ForceFit(machine)
+    return found
 
 
 class ForceFit:
@@ -138,6 +147,8 @@ class ForceFit:
             places.append(i)
         solved = np.array(found).reshape(len(places), self.machine.system.n), np.array(places, dtype=int)
         self._known[key] = solved
+        for old in list(self._known)[:-KEPT]:
+            self._known.pop(old, None)
         return solved
 
     @cached_property

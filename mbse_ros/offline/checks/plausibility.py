@@ -19,7 +19,7 @@ from ...monitor.clocks import Ages
 from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples, Means, Series, means_of, series_of
 from .command_rules import command_findings, seldom_findings
-from .force_fit import Fit, ForceFit
+from .force_fit import Fit, ForceFit, fit_of
 from .offset_rules import comes_late, offset_findings
 from .pressure_rules import Suspects, balancing_pressures, cylinder_findings, finding_of, suspects, unbalanced
 from .remedies import PLAINLY, Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
@@ -51,7 +51,7 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     series = series_of(samples, machine.delays)
     rare, notes = rare_findings(series, machine)
     times = [*_times(samples, series, ages, settings, machine), *rare, *seldom_findings(machine, series)]
-    means, fit = means_of(series), ForceFit(machine)
+    means, fit = means_of(series), fit_of(machine)
     findings = [*huge_values(samples), *(
         finding for channel in machine.all_channels if channel.name in series
         for finding in sensor_findings(channel, series[channel.name], *unit_and_scale(
