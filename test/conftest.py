@@ -22,7 +22,7 @@ import pytest
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
 from mbse_ros.compiled import have_compiler
-from mbse_ros.description.load import load_mechanism
+from mbse_ros.description import load
 from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics import model
 from mbse_ros.filters import observer_step
@@ -144,7 +144,7 @@ def load_model(mechanism: str | Path | MechanismDescription, *others: Any, **opt
     given = signature(load_model).bind(mechanism, *others, **options)
     given.apply_defaults()
     description, *others = given.args
-    return model_of(description if isinstance(description, MechanismDescription) else load_mechanism(description),
+    return model_of(description if isinstance(description, MechanismDescription) else load.load_mechanism(description),
                     *others)
 
 
@@ -160,11 +160,13 @@ def filter_key(name: str) -> Callable[..., object]:
 
 @pytest.fixture(scope='session', autouse=True)
 def models() -> Iterator[None]:
-    """Machines and mechanisms of one file share their model, observers of machines of the same numbers, and of one
-    mechanism, their compiled step; neither changes. Those of an excavator take 0.3 and 0.2 s. Simulated machines
-    run in C also where ``vm`` is asked for: an excavator's compiles for 1 s, and in the virtual machine 3 s of its
-    motion take 4 s."""
+    """The package's files are read once. Machines and mechanisms of one file share their model; observers of machines
+    of the same numbers, and of one mechanism, share their compiled step. None of it changes; those of an excavator take
+    0.3 and 0.2 s. Simulated machines run in C also where ``vm`` is asked for: an excavator's compiles for 1 s, and in
+    the virtual machine 3 s of its motion take 4 s."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(load, 'parse_mechanism', shared(load.parse_mechanism, lambda text, file='text': (
+            text, file) if Path(file).is_relative_to(ROOT / 'config') else None, MADE))
         patch.setattr(machine, 'Model', model_of)
         patch.setattr(three_simulations, 'Model', model_of)
         for name in OF_MECHANISMS:
