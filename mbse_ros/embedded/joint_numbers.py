@@ -20,7 +20,7 @@ from ..machine.parameters import of_motion
 from ..monitor import clocks, exchanged
 from ..monitor import mass as monitor_mass
 from ..monitor.faults import KINDS
-from ..payload import common_errors, filter, joint, steps
+from ..payload import common_errors, filter, joint, steps, zeros
 from ..payload.gates import GATE_NUMBERS, gate_numbers
 from ..streams.mass_monitor import RETURN_NS
 from ..streams.records import FORGOTTEN
@@ -42,7 +42,10 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'DOUBTED': c.DOUBTED, 'FADED': c.FADED, 'SURPRISED': c.SURPRISED, 'CHANGED': c.CHANGED, 'OPENED_STEP': c.OPENED,
         'SAME': c.SAME, 'UNKNOWN_VARIANCE': (joint.WIDE * span) ** 2, 'WRONG': steps.WRONG, 'ABSURD': steps.ABSURD,
         'SIGNIFICANT': steps.SIGNIFICANT, 'LEANS': steps.LEANS, 'CONSISTENT': steps.CONSISTENT,
-        'LOAD_SQUARE': steps.LOAD, 'NUMBER_SQUARE': steps.NUMBER, 'ALIKE': steps.ALIKE, 'ANOTHER': joint.ANOTHER * span,
+        'LOAD_SQUARE': steps.LOAD, 'NUMBER_SQUARE': steps.NUMBER, 'ALIKE': steps.ALIKE,
+        'MARGIN': zeros.MARGIN, 'UNLEARNT': zeros.UNLEARNT, 'ZERO_SIGNIFICANT': zeros.SIGNIFICANT,
+        'ZERO_AGREES': zeros.AGREES, 'ZERO_WIDE': zeros.WIDE,
+        'ANOTHER': joint.ANOTHER * span,
         'STEP_S': of.step_ns * 1e-9, 'STEP_NS': float(of.step_ns), 'RETURN_NS': float(RETURN_NS),
         'LATE': unweighed.LATE, 'RECENT': unweighed.RECENT, 'SHOCKS': unweighed.SHOCKS,
         'SILENT_AFTER': of.observer.silent_after, 'ONE_WAY': between_samples.ONE_WAY,
@@ -100,7 +103,8 @@ def counts(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, int]:
         'LONGEST': max(1, round(common_errors.DELAY / of.step)), 'LEARNING': common_errors.LEARNING,
         'EARLIER': common_errors.EARLIER, 'LEARNT': steps.LEARNT, 'SHORTEST': steps.SHORTEST, 'AGAIN': steps.AGAIN,
         'PARTS': steps.PARTS, 'BLOCKS': steps.WINDOWS[-1], 'WINDOW_COUNT': len(steps.WINDOWS),
-        'SUDDEN_COUNT': len(sudden(of)), **sizes(of), 'FEWEST': monitor_mass.FEWEST,
+        'SUDDEN_COUNT': len(sudden(of)), 'ZERO_COUNT': len(zeros.position_zeros(machine)), 'SOONEST': zeros.SOONEST,
+        **sizes(of), 'FEWEST': monitor_mass.FEWEST,
         'WAYS': len(pressure_pairs(machine)), 'NE': len(observer.names) - observer.model.unknowns,
         'SEEN': len(seen(of)),
         'CONTRADICTIONS': exchanged.CONTRADICTIONS, 'TWICE': exchanged.TWICE, 'GATE_COUNT': GATE_NUMBERS}
@@ -153,7 +157,8 @@ def places(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[in
         'FLOW_ENTRY': [names.index(name) for name, _ in flows],
         'FLOW_OWNER': [volumes.index(owner) if owner in volumes else -1 for _, owner in flows],
         'ACTUATED': list(machine.actuated), 'WEIGHED': [machine.actuated.index(k) for k in machine.weighed],
-        'WINDOWS': list(steps.WINDOWS), 'SUDDEN': sudden(of), 'SEEN_ENTRY': [entry for entry, _ in seen(of)],
+        'WINDOWS': list(steps.WINDOWS), 'SUDDEN': sudden(of), 'ZEROS': [1 + k for k in zeros.position_zeros(machine)],
+        'SEEN_ENTRY': [entry for entry, _ in seen(of)],
         'SEEN_CHANNEL': [channel for _, channel in seen(of)]}
 
 

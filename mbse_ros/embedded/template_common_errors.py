@@ -110,7 +110,8 @@ static void lose(estimator *e, double share, int place) {
 static void believe(estimator *e, double belief) {
   int i;
   e->belief = belief;
-  for (i = 1; i < M; ++i) e->prior[i] = belief;
+  for (i = 1; i < M; ++i)
+    if (!e->wrong_zero[i]) e->prior[i] = belief;
   solve(e);
 }
 
@@ -119,12 +120,14 @@ static void judge_errors(estimator *e) {
   double size = 0.0, first = 0.0, second = 0.0;
   int i, j, some = 0, worst = 0, well = 0;
   e->incredible = 0;
+  find_zeros(e);
+  for (i = 1; i < M; ++i) some |= e->broken[i];
   for (i = 1; i < M; ++i) {
+    if (e->wrong_zero[i]) continue;
     size += e->common[i] * e->common[i];
     first += 1.0 - e->P[i * M + i] * e->belief;
-    some |= e->broken[i];
     for (j = 1; j < M; ++j) {
-      const double learnt = (i == j ? 1.0 : 0.0) - e->P[i * M + j] * e->belief;
+      const double learnt = e->wrong_zero[j] ? 0.0 : (i == j ? 1.0 : 0.0) - e->P[i * M + j] * e->belief;
       second += learnt * learnt;
     }
   }
@@ -143,11 +146,13 @@ static void judge_errors(estimator *e) {
   }
   if (well) {
     solve(e);
-    size = dot(e->common + 1, e->common + 1, K);
+    size = 0.0;
+    for (i = 1; i < M; ++i) size += e->wrong_zero[i] ? 0.0 : e->common[i] * e->common[i];
   }
   if (!(first > LEAST_LEARNT) || !(exceeds(first * first / second, size * first / second) < CREDIBLE)) return;
   for (i = 1; i < M; ++i)
-    if (!e->incredible || fabs(e->common[i]) > fabs(e->common[e->incredible])) e->incredible = i;
+    if (!e->wrong_zero[i] && (!e->incredible || fabs(e->common[i]) > fabs(e->common[e->incredible])))
+      e->incredible = i;
 }
 
 /* Find errors and mass again: what was found does not agree with what comes. */
@@ -347,6 +352,7 @@ static void errors_begin(estimator *e) {
   memset(e->h, 0, sizeof e->h);
   memset(e->sums, 0, sizeof e->sums);
   memset(e->broken, 0, sizeof e->broken);
+  memset(e->wrong_zero, 0, sizeof e->wrong_zero);
   e->due_count = e->summed = e->passed = e->opened = e->incredible = 0;
   e->corrected = 0;
   e->common_now = e->fading = 0.0;

@@ -159,6 +159,7 @@ static void conclude(estimator *e, real raw, int gate, int taken) {
   m->taken = taken;
   m->whole = 1;
   m->contradiction = e->incredible != 0;
+  for (i = 1; i < M; ++i) m->zeros |= e->wrong_zero[i];
   m->surprise = e->opened && e->corrected < LEARNING;
   m->settling = e->since_change < e->lasted;
 }

@@ -240,7 +240,7 @@ static void doubt_state(estimator *e) {
 /* Whether a state may be weighed; if not, status and faults say why. */
 static int may_weigh(estimator *e, const @name@_input *in, int restart, @name@_output *out) {
   e->doubted = 0;
-  if (out->observer != @NAME@_OK || restart || e->outside) interrupt(e);
+  if (out->observer != @NAME@_OK || restart || e->outside || e->mass.zeros) interrupt(e);
   else weigh_both_ways(e, in->sample);
   if (out->observer != @NAME@_OK) {
     if (out->state_faults == @NAME@_FAULT_MISSING) e->paused = 0.0;
@@ -283,6 +283,7 @@ static void judge_mass(estimator *e, @name@_output *out, int held) {
   else if (updating && e->ways_open) say(out, @NAME@_NO_DATA, @NAME@_FAULT_NOT_TRUSTED);
   if (out->status == @NAME@_UPDATING && R(2.0) * e->mass.half > WIDEST)
     say(out, @NAME@_NOT_OBSERVABLE, @NAME@_FAULT_VAGUE);
+  else if (out->status == @NAME@_UPDATING && e->mass.zeros) say(out, @NAME@_UPDATING, @NAME@_FAULT_CONTRADICTION);
 }
 
 '''

@@ -50,7 +50,7 @@ typedef struct {
 typedef struct {
   double slopes[@width@ - 1];
   @name@_real mass, stddev, half, noise, weighed, raw, lean;
-  int gate, taken, whole, contradiction, surprise, settling;
+  int gate, taken, whole, contradiction, surprise, settling, zeros;
 } @name@_mass_result;
 
 typedef struct {
@@ -87,7 +87,7 @@ typedef struct {
   double common_now, fading, due_at[@due@];
   int summed, passed, recent_count, due_count, lean_count, said, opened, incredible, may_step;
   unsigned corrected, compared, since_change, lasted;
-  unsigned char recent[@recent@], due[@due@], broken[@width@ - 1], unsettled;
+  unsigned char recent[@recent@], due[@due@], broken[@width@ - 1], wrong_zero[@width@ - 1], unsettled;
   /* of what judges the mass */
   @name@_weighed_mass log[@log@], drift[@drift@], newest;
   @name@_real way_low, way_high;

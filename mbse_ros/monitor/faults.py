@@ -200,8 +200,12 @@ KINDS = {
         'a mass beyond them by {payload.mass.BEYOND} half-widths of its interval', (_MASS,)),
     Fault.CONTRADICTION: Kind(
         'masses of different poses contradict each other',
-        "no error that the file states explains them: a sensor or the machine's file is wrong", _WRONG,
-        'a chance below {payload.common_errors.CREDIBLE} of errors as large as those that explain the masses',
+        "no error that the file states explains them: a sensor or the machine's file is wrong",
+        f'{_WRONG}; or, if another zero of a position sensor explains them, the status stays, the reason names it, and '
+        'the mass is corrected, with a wide interval',
+        'a chance below {payload.common_errors.CREDIBLE} of errors as large as those that explain the masses; a zero '
+        'that is off by {payload.zeros.SIGNIFICANT} deviations of what {payload.zeros.SOONEST} blocks of '
+        '{payload.common_errors.BLOCK} s and more say of it alone, and explains them at least as well as any number',
         (_MASS,)),
     Fault.LOAD_CHANGES: Kind(
         'the load changes', 'the force balance shows another mass', 'CHANGING: forgets the mass',

@@ -183,6 +183,14 @@ def vague(mass: Mass, limits: tuple[float, float], share: float, of: str = 'payl
     return PayloadStatus.NOT_OBSERVABLE, reason_of(Fault.VAGUE, words), Fault.VAGUE
 
 
+def with_zeros(mass: Mass, verdict: Verdict) -> Verdict:
+    """The status of a mass whose poses have shown that zeros of position sensors are wrong, with that as its reason."""
+    status, why, _ = verdict
+    words = (f'{reason_of(Fault.CONTRADICTION)}, unless {" and ".join(mass.zeros)}: the zero is not that of the file; '
+             'the mass is corrected by it')
+    return status, f'{why}; {words}' if why else words, Fault.CONTRADICTION
+
+
 @dataclass(frozen=True)
 class Alarm:
     """``why``, in words, at ``t``, s since the start."""

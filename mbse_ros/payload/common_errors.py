@@ -13,12 +13,14 @@ for long would seem to tell of them.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from math import exp
 
 import numpy as np
 
 from ..compiled.of_scipy import exceeded
 from .steps import WRONG, Block, Known, Steps
+from .zeros import MARGIN, SOONEST, WIDE, Zero, free, gains, wrong_zero
 
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
@@ -31,8 +33,6 @@ SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
-MARGIN = 6.0        # twice the logarithm of how much more likely one cause has to be than another, 20 times
-UNLEARNT = 1e-6     # of a variance: less has been taken from that of a number of which the masses say nothing
 LEAST = 1e-3        # sum of the variances that masses have reduced so far, from which on the errors are judged
 SAFE = 0.99         # of the mean of that sum: below it nothing is judged; the rest is for rounding
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
@@ -49,9 +49,10 @@ LEARNING = 30       # blocks after a start in which that is not asked: what surp
 
 class CommonErrors:
     """Errors of the uncertain numbers ``names``, in their standard deviations; ``unknown``, kg: deviation of a mass of
-    which nothing is known; ``least``, kg, by which two loads differ."""
+    which nothing is known; ``least``, kg, by which two loads differ; ``zeros``: places (k,) of the zeros of position
+    sensors."""
 
-    def __init__(self, names: list[str], unknown: float, least: float = 0.0) -> None:
+    def __init__(self, names: list[str], unknown: float, least: float = 0.0, zeros: Sequence[int] = ()) -> None:
         self._unknown, self._names = unknown ** 2, list(names)
         self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
@@ -64,6 +65,8 @@ class CommonErrors:
         sudden = [1 + k for k, name in enumerate(names) if name.startswith(SUDDEN)]
         self._masses = Steps(self._varying, SAME, sudden, least)
         self._broken: set[int] = set()      # places of errors that have taken a step
+        self._zeros = np.array(zeros, dtype=int)
+        self._off: set[int] = set()     # of these, the ones that are wrong
         self._waiting: deque[tuple[float, Block]] = deque()     # since when one is due
         self._now, self._fading = 0.0, 0.0
         self._begin()
@@ -102,12 +105,10 @@ class CommonErrors:
     @property
     def suspects(self) -> tuple[str, ...]:
         """Numbers that explain such errors about equally well, if they alone may be as wrong as one likes: sensors
-        first, then the most likely. How much more likely each makes the masses is the square of its error over what
-        they have taken from its variance."""
+        first, then the most likely."""
         if not self._incredible or self.broken:
             return (self._incredible,) if self._incredible else ()
-        learnt = np.maximum(1 / self._belief - self.covariance.diagonal(), UNLEARNT)
-        gain = self.mean ** 2 / learnt
+        gain = gains(self.mean, self.covariance.diagonal(), self._prior.diagonal()[1:])
         close = np.flatnonzero(gain >= gain.max() - MARGIN).tolist()
         return tuple(self._names[k] for k in sorted(close, key=lambda k: (
             not self._names[k].startswith('sensors.'), -gain[k])))
@@ -127,9 +128,12 @@ class CommonErrors:
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
         self._incredible = ''
-        if not self._broken and self.mean @ self.mean <= SAFE * (1.0 - self._belief * self.covariance.diagonal()).sum():
+        self._zeros_again()
+        own = np.setdiff1d(np.arange(len(self._names)), [*self._off])       # of which the file's deviations hold
+        mean, P = self.mean[own], self.covariance[np.ix_(own, own)]
+        if not self._broken and mean @ mean <= SAFE * (1.0 - self._belief * P.diagonal()).sum():
             return      # no quantile so far out is below the mean
-        learnt = np.eye(len(self.mean)) - self.covariance * self._belief
+        learnt = np.eye(len(mean)) - P * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         worst = max(self._broken, key=lambda k: abs(self._x[k]), default=0)
         if worst and abs(self._x[worst]) > WRONG:
@@ -140,8 +144,38 @@ class CommonErrors:
             self._prior[well, well] = self._belief
             self._broken.difference_update(well)
             self._solve()
-        if first > LEAST and self.mean @ self.mean > second / first * exceeded(first ** 2 / second, CREDIBLE):
-            self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
+        mean = self.mean[own]
+        if first > LEAST and mean @ mean > second / first * exceeded(first ** 2 / second, CREDIBLE):
+            self._incredible = self._names[own[int(np.argmax(np.abs(mean)))]]
+
+    @property
+    def wrong_zeros(self) -> tuple[Zero, ...]:
+        """Zeros that are not as the file states them, as they are known now."""
+        return tuple(Zero(k, *free(self._x[1 + k], self._P[1 + k, 1 + k], self._prior[1 + k, 1 + k]))
+                     for k in sorted(self._off))
+
+    def _zeros_again(self) -> None:
+        """Which zeros are wrong: these are estimated with a wide deviation from then on. One that is known, and agrees
+        with the file after all, is not."""
+        if not self._zeros.size:
+            return
+        prior, P = self._prior.diagonal()[1:].copy(), self.covariance.diagonal()
+        changed = {zero.place for zero in self.wrong_zeros if zero.agrees(1 / self._belief)}
+        for k in changed:
+            self._off.remove(k)
+            self._prior[1 + k, 1 + k] = self._belief
+        if self._blocks >= SOONEST and not changed:
+            left = np.setdiff1d(self._zeros, [*self._off, *(k - 1 for k in self._broken)])
+            zero = wrong_zero(self.mean, P, prior, left, WRONG)
+            if zero is None:
+                return
+            self._off.add(zero.place)
+            self._prior[1 + zero.place, 1 + zero.place] = (WIDE * zero.size) ** -2
+            self._surprise = 1.0
+            self._masses.clear()
+            changed.add(zero.place)
+        if changed:
+            self._solve()
 
     def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float,
              rare: bool = False) -> np.ndarray | None:
@@ -316,5 +350,6 @@ class CommonErrors:
     def _believe(self, factor: float) -> None:
         """Take the stated deviations times a factor."""
         self._belief = factor ** -2
-        self._prior[1:, 1:] = np.eye(len(self._names)) * self._belief
+        stated = np.setdiff1d(np.arange(len(self._names)), [*self._off]) + 1
+        self._prior[stated, stated] = self._belief
         self._solve()

@@ -20,6 +20,7 @@ from .common_errors import NOTHING, CommonErrors
 from .filter import MassFilter
 from .gates import GATES, StateGates
 from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, other_filters, uncertain_numbers
+from .zeros import in_words, position_zeros
 
 HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
@@ -40,7 +41,7 @@ class JointEstimator:
         self._gates.configure(settings)
         self._numbers = uncertain_numbers(machine)
         self._consider, self._stddev = parameters.consider, parameters.stddev[parameters.consider]
-        self._additive = additive_columns(len(self._consider))
+        self._additive, self._zeros = additive_columns(len(self._consider)), position_zeros(machine)
         low, high = machine.payload_data.limits
         self._least, self._span = (UNKNOWN * (high - low)) ** -2, high - low
         self.reset()
@@ -72,7 +73,8 @@ class JointEstimator:
         self._restarted = 1.0       # share of the information that counts from the next sample on
 
     def _no_errors(self) -> CommonErrors:
-        return CommonErrors(list(self.machine.parameters.consider_names), WIDE * self._span, ANOTHER * self._span)
+        return CommonErrors(list(self.machine.parameters.consider_names), WIDE * self._span, ANOTHER * self._span,
+                            list(self._zeros))
 
     def _distrust(self, found: MassInformation[np.ndarray]) -> np.ndarray:
         """Logarithms (n,) of the share that counts since the force balance is known to be less exact: the load is the
@@ -206,4 +208,9 @@ class JointEstimator:
         return Mass(mass - float(slopes @ known), stddev, NORMAL * stddev, raw,
                     float(low_passed[0]) - float(self._slopes(low_passed) @ known), self._filter.samples, gate,
                     sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised, self._common.lean,
-                    self._common.settling)
+                    self._common.settling, self._wrong_zeros())
+
+    def _wrong_zeros(self) -> tuple[str, ...]:
+        """Channels whose zeros are not as the file states them, by how much, and the 95 % interval."""
+        return tuple(in_words(self.machine, self._zeros[zero.place], zero) for zero in self._common.wrong_zeros)
+

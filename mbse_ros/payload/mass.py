@@ -66,7 +66,8 @@ class Mass:
     where nothing is taken off; ``contradiction``: what would have to be incredibly wrong, most of all, for the masses
     of all poses to agree, '' where they do; ``surprise``: those of these poses have just contradicted those before;
     ``lean``: by how much the masses of the last second may be others, while it is not certain that the load changes;
-    ``settling``: it has changed for a while, and may still.
+    ``settling``: it has changed for a while, and may still; ``zeros``: position sensors whose zeros are not those of
+    the file, by how much, in words; the interval includes them.
     """
 
     mass: float
@@ -84,6 +85,7 @@ class Mass:
     surprise: bool = False
     lean: float = 0.0
     settling: bool = False
+    zeros: tuple[str, ...] = ()
 
     @property
     def bounds(self) -> tuple[float, float]:

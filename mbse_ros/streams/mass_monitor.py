@@ -11,7 +11,19 @@ from ..machine.equations import missing_pressures
 from ..monitor.clocks import Elapsed
 from ..monitor.exchanged import Exchanged
 from ..monitor.faults import DOUBTS, GATED, NONE, Fault, reason_of
-from ..monitor.mass import FIRST_WEIGHED, WANDERED, Alarm, Drift, LoadChange, OneWay, Trust, Verdict, vague, verdict_of
+from ..monitor.mass import (
+    FIRST_WEIGHED,
+    WANDERED,
+    Alarm,
+    Drift,
+    LoadChange,
+    OneWay,
+    Trust,
+    Verdict,
+    vague,
+    verdict_of,
+    with_zeros,
+)
 from ..monitor.rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, Lately
 from ..payload.mass import Mass
 from .machine_monitor import OR_SENSOR
@@ -73,7 +85,8 @@ class MassMonitor:
         rare, outside = (Fault.RARE in faults, Fault.OUTSIDE_FORCE in faults) if faults else (False, False)
         if rare:
             self._rare_ns, self._rare = now, (state.reason, faults)
-        self._look_at_hoses(state, mass, rare or outside)
+        # where a zero is wrong each equation weighs another mass, which is no contact
+        self._look_at_hoses(state, mass, rare or outside or mass is not None and bool(mass.zeros))
         if state.status is not ObserverStatus.OK:
             if faults == Fault.MISSING:
                 self._change.pause()
@@ -117,7 +130,8 @@ class MassMonitor:
                 said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
         if verdict[0] in self._refusable and not verdict[2]:
-            verdict = vague(mass, self._limits, min(widest, self._widest), self._of) or verdict
+            verdict = (vague(mass, self._limits, min(widest, self._widest), self._of)
+                       or (with_zeros(mass, verdict) if mass.zeros else verdict))
         return verdict
 
     def _or_rate(self, mass: Mass, verdict: Verdict) -> Verdict:

@@ -165,3 +165,12 @@ def test_single_precision(tmp_path):
     export_estimator(setup_of(), tmp_path / 'c', single=True)
     run = run_test(tmp_path / 'c', 'cc', '-Wdouble-promotion', '-O1')
     assert run.returncode == 0, run.stdout
+
+
+def test_a_wrong_zero_of_a_position(folder):
+    """50 mm from the first sample on: found, and the mass is corrected by it."""
+    samples, commands = motion(400.0, 1600)
+    wrong = samples + 0.05 * (np.array(crane().channels) == 'position/lift')
+    status, faults = compared(folder, wrong, commands)
+    assert Fault.CONTRADICTION in faults and PayloadStatus.UPDATING in status
+    assert PayloadStatus.IMPLAUSIBLE not in status

@@ -150,8 +150,8 @@ def _by_stamp(start_ns: int) -> Callable[[int], str]:
 
 
 def state_lines(track: Track) -> list[str]:
-    """Restarts, an error of the force balance, and how long the observer coasted without a sensor or was lost, with the
-    first reason."""
+    """Restarts, an error of the force balance, wrong zeros, and how long the observer coasted without a sensor or was
+    lost, with the first reason."""
     t, restarts = track.elapsed, np.flatnonzero(track.restart[1:]) + 1
     lines = []
     if len(restarts):
@@ -163,6 +163,11 @@ def state_lines(track: Track) -> list[str]:
     if len(wrong):
         lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]}; the interval '
                      'of the mass is as wide as that: mbse calibrate says which number of the file is missing')
+    wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
+                           & (track.status == PayloadStatus.UPDATING))
+    if len(wrong):
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.reason[wrong[-1]]]}: correct `bias` of the '
+                     'sensor in the file')
     return lines + coasting_lines('observer', track.observer_status, track.length_ns, t,
                                   lambda k: track.reasons[track.observer_reason[k]])
 
