@@ -3,7 +3,7 @@
 contradict each other.
 
 A wrong zero makes another mass of each pose. So do the other uncertain numbers, but a zero of which the file states
-nothing is the one that is likely to be far off: nobody has measured it. A generalised likelihood ratio test (A. S.
+nothing is the one that is likely to be far off: it was not measured. A generalised likelihood ratio test (A. S.
 Willsky and H. L. Jones, IEEE Trans. Automatic Control 21, 1976) with a hypothesis for each number: it alone is not
 what the file says, but anything, all others are as stated. What that gains, the decrease of the sum of squares of the
 generalised least squares of ``common_errors``, follows from the estimate with all as stated: no fit is done again.

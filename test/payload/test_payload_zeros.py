@@ -70,6 +70,16 @@ def test_what_is_not_significant_and_what_has_no_zeros_is_none() -> None:
     assert wrong_zero(mean, variance, prior, np.array([], dtype=int), FAR) is None
 
 
+@pytest.mark.parametrize('other,expected', [(0.0, 0), (0.52, 0), (0.7, None), (-0.7, None)])
+def test_a_zero_has_to_explain_the_masses_about_as_well_as_any_number(other: float, expected: int | None) -> None:
+    """Gains of 25, and of 0, 27 and 49 of another number; of two zeros it is the one that gains more."""
+    mean, variance = np.array([0.5, other]), np.array([0.99, 0.99])
+    zero = wrong_zero(mean, variance, np.ones(2), np.array([0]), FAR)
+    assert (None if zero is None else zero.place) == expected
+    both = wrong_zero(mean, variance, np.ones(2), np.array([0, 1]), FAR)
+    assert both is not None and both.place == int(abs(other) > 0.5)
+
+
 def weigh(errors: CommonErrors, rng: np.random.Generator, truth: np.ndarray, count: int = 60) -> None:
     """Blocks of masses of poses that change smoothly, as one step each."""
     rates, phases = rng.uniform(1.0, 3.0, 3), rng.uniform(0.0, 2.0 * np.pi, 3)
