@@ -21,7 +21,7 @@ from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.lagged import LaggedStage
 from mbse_ros.streams.linkage import LinkageStage
-from mbse_ros.streams.records import ObserverStatus
+from mbse_ros.streams.records import ObserverStatus, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 
 SENSORS, STEP = ('encoder_1', 'encoder_2'), 0.005
@@ -41,6 +41,14 @@ def observers() -> dict[str, ObserverStage]:
 
 
 @pytest.fixture(scope='module')
+def states() -> dict[str, list[StateEstimate]]:
+    """Of an observer of either kind, in motion."""
+    stages = {word: ObserverStage(crane(), ObserverSettings(weighing=word), 'vm') for word in ('joint', 'apart')}
+    return {word: [stage.process(output.segment) for output in cycle_run('orifice').outputs[100:220]]
+            for word, stage in stages.items()}
+
+
+@pytest.fixture(scope='module')
 def payload() -> PayloadStage:
     return PayloadStage(crane(), PayloadSettings(), 'vm')
 
@@ -57,14 +65,11 @@ def test_observer(observers: dict[str, ObserverStage], word: str, settings: Obse
 
 @pytest.mark.parametrize('word', ['joint', 'apart'])
 @pytest.mark.parametrize('settings', ends(PayloadSettings))
-def test_payload(observers: dict[str, ObserverStage], payload: PayloadStage, word: str,
+def test_payload(states: dict[str, list[StateEstimate]], payload: PayloadStage, word: str,
                  settings: PayloadSettings) -> None:
-    stage = observers[word]
-    stage.configure(ObserverSettings(weighing=word))
-    stage.reset()
     payload.configure(settings)
     payload.reset()
-    masses = [payload.process(stage.process(output.segment)) for output in cycle_run('orifice').outputs[100:220]]
+    masses = [payload.process(state) for state in states[word]]
     assert len(masses) == 120 and all(mass.lower <= mass.upper or np.isnan(mass.mass) for mass in masses)
 
 
