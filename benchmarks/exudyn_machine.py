@@ -52,8 +52,8 @@ THIN = 1e-6                     # m2, moment of a slender rod about itself over 
 PERIOD = 1e-3                   # s, of the output
 
 
-def start(machine: Machine, payload: float) -> tuple[np.ndarray, np.ndarray]:
-    """Joint angles, rad, and state of the oil (volumes and valves; Pa, V) at rest."""
+def start(machine: Machine, payload: float, beside=lambda cylinder, z, rate: 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Joint angles, rad, and state of the oil (volumes and valves; Pa, V) at rest; ``beside``: see ``Plant``."""
     q = assemble(machine, machine.initial)
     angles = dict(zip(tree(machine), q))
     targets = {name: length - cylinder.closed
@@ -61,7 +61,8 @@ def start(machine: Machine, payload: float) -> tuple[np.ndarray, np.ndarray]:
     forces = holding_forces(machine, {**targets, **{name: angles[name] for name in free(machine)}}, payload)
     p = {}
     for name, cylinder in machine.cylinders.items():
-        p[name, 'piston'], p[name, 'rod'] = resting_pressures(cylinder, forces[name], LOW, LEAST)
+        force = forces[name] + beside(cylinder, targets[name], 0.0)
+        p[name, 'piston'], p[name, 'rod'] = resting_pressures(cylinder, force, LOW, LEAST)
     pressures = [p[volume.chambers[0]] for volume in machine.volumes.values()]
     return q, np.array([*pressures, *[0.0] * len(machine.valves)])
 
@@ -82,7 +83,9 @@ def free(machine: Machine) -> list[str]:
 
 
 class Plant:
-    """An Exudyn system of a machine with a load, kg, from rest."""
+    """An Exudyn system of a machine with a load, kg, from rest. ``_carries``: the load is a part of its body."""
+
+    _carries = True
 
     def __init__(self, machine: Machine, payload: float, swing: str = 'free') -> None:
         import exudyn as exu
@@ -93,13 +96,14 @@ class Plant:
         self.mbs = self.container.AddSystem()
         self.oil = Oil(machine, COMMANDS[machine.name])
         self.unit = np.array([PRESSURE] * len(machine.volumes) + [1.0] * len(machine.valves))
-        q, state = start(machine, payload)
+        q, state = start(machine, payload, self._beside)
         self.pose, self.bodies = frames(machine, q), {GROUND: self.mbs.CreateGround()}
         for name in machine.bodies:
             self._add_body(name, payload)
         held = free(machine) if swing == 'held' else []
         for name, joint in machine.joints.items():
             self._add_joint(joint, joint.kind == 'fixed' or name in held)
+        self._add_more(payload)
         self.connectors = [self._add_cylinder(k) for k in range(len(machine.cylinders))]
         self._add_oil(state)
         self.sensor = self._add_sensor()
@@ -109,11 +113,18 @@ class Plant:
         body, (R, r) = self.machine.bodies[name], self.pose[name]
         inertia = self.inertia(mass=body.mass, com=np.zeros(3), inertiaTensor=body.inertia)
         inertia = inertia.Translated(body.center)
-        if name == self.machine.payload[0] and payload:
+        if name == self.machine.payload[0] and payload and self._carries:
             load = self.inertia(mass=payload, com=np.zeros(3), inertiaTensor=np.zeros((3, 3)))
             inertia = inertia + load.Translated(self.machine.payload[1])
         self.bodies[name] = self.mbs.CreateRigidBody(name=name, referencePosition=r, referenceRotationMatrix=R,
                                                      inertia=inertia, gravity=self.machine.gravity)
+
+    def _beside(self, cylinder, z: float, rate: float) -> float:
+        """Force, N, against the way out beside the pistons of a cylinder at a position, m, and its rate, m/s."""
+        return 0.0
+
+    def _add_more(self, payload: float) -> None:
+        """What another plant has besides, once bodies and joints are there."""
 
     def _add_joint(self, joint, fixed: bool) -> None:
         """``fixed`` locks all six; a revolute joint of the tree leaves the turn about z of its own axes."""
@@ -137,10 +148,11 @@ class Plant:
         cylinder = self.oil.cylinders[k]
         if cylinder.barrel_mass or cylinder.rod_mass:
             self._add_rods(cylinder)
-        data, unit, pushes = self.mbs.systemData, self.unit, self.oil.pushes
+        data, unit, pushes, beside = self.mbs.systemData, self.unit, self.oil.pushes, self._beside
 
         def tension(mbs, t, item, length, rate, *_) -> float:
-            return -pushes((data.GetODE1Coordinates() * unit).tolist(), k, rate)
+            return beside(cylinder, length - cylinder.closed, rate) - pushes(
+                (data.GetODE1Coordinates() * unit).tolist(), k, rate)
 
         return self.mbs.AddObject(ObjectConnectorSpringDamper(
             markerNumbers=[self._marker(cylinder.base), self._marker(cylinder.eye)], referenceLength=0.0,

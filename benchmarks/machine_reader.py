@@ -159,7 +159,7 @@ def read_machine(path: str | Path) -> Machine:
         ground={name: vector(entry['fixed']) for name, entry in data['points'].items()},
         bodies=bodies,
         joints=_joints(data['joints']),
-        independent=tuple(data['independent']),
+        independent=tuple(data.get('independent', ())),
         initial={name: number(item) for name, item in data.get('initial', {}).get('position', {}).items()},
         cylinders={name: _cylinder(entry) for name, entry in data['cylinders'].items()},
         oil=number(hydraulics['oil_bulk_modulus']),
