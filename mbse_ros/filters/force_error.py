@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, inf
 
 import numpy as np
@@ -44,7 +45,7 @@ NEARLY = 1.5, 0.1   # times the share that the largest leaves, and share, up to 
 MARGIN = 10.0       # factor on the one that is found
 MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
 TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
-FALLS = 10.0        # s
+FALLS = 60.0        # s
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
@@ -67,12 +68,14 @@ class ForceError:
             for i in lively.equations[k]:
                 self._concerns[i, own] = True
         state, (low, high) = filter_.state.places, machine.payload_data.limits
+        self._moved, self._silent = state['moved'], ~self._concerns.any(axis=0)
         self._activity, self._mass, self._another = state['mass'].start, state['x'].stop - 1, ANOTHER * (high - low)
         self._pressure, self._channels = largest_pressure(machine) / MPA, m
         tuning, outputs = filter_.tuning.places, filter_.outputs.places
         self._balance, self._slow = tuning['force_psd'], tuning['force_slow']
-        self._innovation, self._spread, self._residual = (
-            outputs[name] for name in ('innovation', 'innovation_variance', 'balance'))
+        self._innovation, self._spread, self._shared = (
+            outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
+        self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         self.configure(0.0, 0.0)
 
     def configure(self, stated: float, largest: float) -> None:
@@ -89,13 +92,13 @@ class ForceError:
     def interrupt(self) -> None:
         """What was measured before belongs to another state."""
         self._wait, self._again = 0.0, WAIT
-        self._segments: deque[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = deque()
+        self._segments: deque[tuple[np.ndarray, ...]] = deque()    # as for a replay, and what counts
         self._steps = 0
         self._clear()
 
     def _clear(self) -> None:
         size = self._channels + len(self._concerns)
-        self._sums, self._squares = np.zeros((len(WINDOWS), size)), np.zeros((len(WINDOWS), size))
+        self._sums = np.zeros((3, len(WINDOWS), size))
 
     @property
     def stddev(self) -> np.ndarray:
@@ -117,11 +120,14 @@ class ForceError:
         if not quiet:
             self.interrupt()
             return 1.0
-        self._segments.append((start, u, running.tuning.copy(), y))
+        # at rest a friction that is not known explains whatever a pressure shows
+        moves = self._silent | (self._concerns & (running.state[self._moved, None] > 0.5)).any(axis=0)
+        there = (u[:, :self._channels] == u[:, :self._channels]) & moves
+        self._segments.append((start, u, running.tuning.copy(), y, there))
         self._steps += len(u)
         while self._steps - len(self._segments[0][1]) >= REPLAY / dt:
             self._steps -= len(self._segments.popleft()[1])
-        squares = self._follow(u, y, dt)
+        squares = self._follow(there, y, dt)
         biased = squares[:self._channels] > BIASED ** 2
         self._wait -= len(u) * dt
         if self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY and np.count_nonzero(biased):
@@ -132,25 +138,36 @@ class ForceError:
             self._match(squares[self._channels:], len(u) * dt)
         return 1.0
 
-    def _follow(self, u: np.ndarray, y: np.ndarray, dt: float) -> np.ndarray:
-        """Squares (channels + a,) of the means, the largest of all windows, over their variances."""
+    def _follow(self, there: np.ndarray, y: np.ndarray, dt: float) -> np.ndarray:
+        """Squares (channels + a,) of the means, the largest of all windows, over their variances, in which what is
+        uncertain is the same all the time."""
         m, since = self._channels, 0
-        there = u[:, :m] == u[:, :m]
         for row in np.flatnonzero(there.any(axis=1)).tolist():
-            kept = np.exp(-(row + 1 - since) * dt / WINDOWS)[:, None]
-            ratios = np.where(there[row], y[row, self._innovation], 0.0) / np.sqrt(y[row, self._spread])
-            ratios = np.minimum(np.maximum(ratios, -CLIPPED), CLIPPED)
-            residuals = np.add.reduce(y[since:row + 1, self._residual]) / (row + 1 - since) ** 0.5
-            self._sums = kept * self._sums + np.concatenate((ratios, residuals))
-            self._squares = kept ** 2 * self._squares + np.concatenate((there[row], np.ones(len(residuals))))
+            steps, new = row + 1 - since, np.ones((3, 1, m + len(self._concerns)))
+            ratios, sampled, shared = new[:, 0, :m]
+            sampled[:] = there[row]
+            np.divide(y[row, self._innovation] * sampled, np.sqrt(y[row, self._spread]), out=ratios)
+            np.minimum(np.maximum(ratios, -CLIPPED, out=ratios), CLIPPED, out=ratios)
+            np.multiply(y[row, self._shared][:m], sampled, out=shared)
+            new[[0, 2], 0, m:] = np.add.reduce(y[since:row + 1, self._both]).reshape(2, -1) / steps ** 0.5
+            self._sums *= self._kept(steps * dt)
+            self._sums += new
             since = row + 1
-        return np.max(self._sums ** 2 / np.maximum(self._squares, 1.0), axis=0)
+        sums, squares, known = self._sums
+        return np.maximum.reduce(sums ** 2 / np.maximum(squares + known ** 2, 1.0))
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def _kept(duration: float) -> np.ndarray:
+        """What is left (3, windows, 1) of sums, of squares, and of what is the same all the time, after that, s."""
+        kept = np.exp(-duration / WINDOWS)
+        return np.array([kept, kept ** 2, kept])[:, :, None]
 
     def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray) -> float:
         """Look for the density with which equations that may be ``wrong`` (a,) agree with the samples."""
         now = np.maximum(self.density, self._stated)
         channels = self._concerns[wrong].any(axis=0)
-        before = self._bias([(u, y) for _, u, _, y in self._segments], channels)
+        before = self._bias([(there, y) for *_, y, there in self._segments], channels)
         tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
         # most biases are those of something else, and then of no density
         left = self._replay(running, tried[-1][1], channels)[0] if SAID <= before < inf else before
@@ -182,29 +199,29 @@ class ForceError:
         """Bias of the channels, and the flat state, after the last segments with a density (a,); with a load that
         ``changes`` all the time, if it is to."""
         state, seen = self._segments[0][0], []
-        for _, u, p, _ in self._segments:
+        for _, u, p, _, there in self._segments:
             p = p.copy()
             if changes:
                 state = state.copy()
                 state[self._activity] = LARGEST_ACTIVITY
             p[self._balance], p[self._slow] = np.maximum(p[self._balance], density), self.slow(density)
             state, y, _ = running.steps(state, u, p)
-            seen.append((u, y))
+            seen.append((there, y))
         return self._bias(seen, channels), state
 
     def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray) -> float:
         """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
-        segments with inputs and outputs; infinite where one of them is noise that no density explains."""
-        sums, squares, counts = np.zeros((3, self._channels))
-        for u, y in seen:
-            there = u[:, :self._channels] == u[:, :self._channels]
+        segments with samples that count and outputs; infinite where one of them is noise that no density explains."""
+        sums, squares, counts, known = np.zeros((4, self._channels))
+        for there, y in seen:
             ratios = np.where(there, y[:, self._innovation], 0.0) / np.sqrt(y[:, self._spread])
             sums += np.add.reduce(ratios)
             squares += np.add.reduce(ratios ** 2)
             counts += np.count_nonzero(there, axis=0)
+            known += np.add.reduce(np.where(there, y[:, self._shared][:, :self._channels], 0.0))
         left = squares - sums ** 2 / np.maximum(counts, 1.0)
         return inf if np.any((left > NOISY * counts)[channels]) else float(np.sum(
-            (sums ** 2 / np.maximum(counts, 1.0))[channels]))
+            (sums ** 2 / np.maximum(counts + known ** 2, 1.0))[channels]))
 
     def _match(self, squares: np.ndarray, duration: float) -> None:
         """Follow the residuals of the balance, by their ``squares`` (a,)."""
@@ -213,7 +230,7 @@ class ForceError:
         rises = known & (squares > MATCHED ** 2)
         if rises.any():
             self.density = np.where(rises, np.minimum(self.density * squares, self._largest), self.density)
-            self._sums[:, self._channels:][:, rises] = self._squares[:, self._channels:][:, rises] = 0.0
+            self._sums[:, :, self._channels:][:, :, rises] = 0.0
         else:
             falls = np.minimum(self._peak, 1.0) ** (duration / FALLS)
             self.density = np.where(self.density * falls > self._stated, self.density * falls, 0.0)

@@ -48,7 +48,8 @@ class HydraulicFilter(DiscreteFilter):
     equation, MPa^2 s, ``force_slow`` (as many), by what the mass takes it more than once,
     ``variance`` (m,) of the measurements, ``p``, the machine's parameters, ``nominal_payload``, kg, (0,) unless of
     errorEKF_FE. ``outputs``: ``x``, ``innovation`` (m,), ``innovation_variance`` (m,), ``weighing``, what the step
-    measures of the mass, see MassInformation, and ``balance`` (a,), residuals over their deviations.
+    measures of the mass, see MassInformation, ``balance`` (a,), residuals over their deviations, and ``shared`` (m +
+    a,), how far from 0 what is uncertain makes innovations and residuals, in such deviations.
     ``order`` of the transition, its ``noise`` and the ``halvings`` of a step: see ``observer_step``.
     """
 
@@ -164,7 +165,8 @@ def hydraulic_dekf(machine: Machine, model: HydraulicModel | None = None, order:
               'p': (machine.parameters.symbol.numel(), 1),
               'nominal_payload': (len(nominal(machine)) * model.driven, 1)}
     outputs = {'x': (n, 1), 'innovation': (m, 1), 'innovation_variance': (m, 1),
-               'weighing': (columns(uncertain) * model.weighs, 1), 'balance': (equations, 1)}
+               'weighing': (columns(uncertain) * model.weighs, 1), 'balance': (equations, 1),
+               'shared': (m + equations, 1)}
     name, given = ERROR if model.driven else 'hydraulic', {'o': (m, 1), 'u': (model.U.numel(), 1)}
     return HydraulicFilter(name, Layout(state), Layout(given), Layout(tuning), Layout(outputs), machine, model, order,
                            noise, halvings)

@@ -89,7 +89,7 @@ class HydraulicObserver:
         self._dt, self._balance, self._noise, self._pressure_psd = (
             tuning['dt'], tuning['force_psd'], tuning['variance'], tuning['pressure_psd'])
         self._slow = tuning['force_slow']
-        self._mean, self._innovation, self._spread, self._weighing, _ = outputs.values()
+        self._mean, self._innovation, self._spread, self._weighing, *_ = outputs.values()
 
     @property
     def filter(self) -> HydraulicFilter:
@@ -167,10 +167,9 @@ class HydraulicObserver:
         if self.model.weighs or why_unweighed(self.machine):
             return ''
         cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
-        unused = '. force_error has no effect' * (self.settings.force_error > 0.0)
         return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
                 'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
-                f'contradict each other raise no alarm{unused}')
+                f'contradict each other raise no alarm')
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared

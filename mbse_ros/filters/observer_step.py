@@ -202,7 +202,7 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
 
     innovations, spreads, doubts = (ca.SX.sym(name, m) for name in ('innovations', 'spreads', 'doubts'))
     expected = ca.SX.sym('before', before.numel())
-    after, ratios = (X, P, T, near), None
+    after, ratios, biased = (X, P, T, near), None, ca.SX(0, 1)
     mass_after: list[ca.SX] = []
     reported: list[ca.SX] = []
     balancing: Callable[..., ca.SX | ca.MX] | None = None
@@ -219,7 +219,7 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
         def balancing(*at: ca.SX | ca.MX) -> ca.SX | ca.MX:
             return balance_of(*at, *steepening(*at, ca.DM(unit)))
         balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
-        after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, was['moved'],
+        after, (ratios, biased), mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, was['moved'],
                                                         expected, mass, tuning['force_slow'], dt)
     later = lively.after(was['activity'], was['trend'], tuning['activity_range'], ca.vertsplit(innovations),
                          ca.vertsplit(spreads), [measured[k] > MISSING for k in range(m)], ratios, dt)
@@ -230,7 +230,8 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
                   after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after, emptied), after[2].T, after[3],
                   layout.outputs.pack(x=after[0] * scale, innovation=innovations, innovation_variance=spreads + doubts,
                                       weighing=ca.vertcat(*reported),
-                                      balance=ca.SX(0, 1) if ratios is None else ratios))
+                                      balance=ca.SX(0, 1) if ratios is None else ratios,
+                                      shared=ca.vertcat(ca.sqrt(doubts / (spreads + doubts)), biased)))
     return ObserverStep(layout, model, predicting, correcting, leaving, balancing, weigh)
 
 
@@ -263,8 +264,9 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
 
 def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, ca.SX, ca.SX], balance: LinearBalance,
               moved: ca.SX, before: ca.SX, mass: ca.SX, slow: ca.SX, dt: ca.SX
-              ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX, list[ca.SX], list[ca.SX]]:
-    """State, covariance, derivatives and dependent coordinates after the force balance ``at`` such; its residuals;
+              ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX], list[ca.SX], list[ca.SX]]:
+    """State, covariance, derivatives and dependent coordinates after the force balance ``at`` such; its residuals, and
+    how far from 0 what is uncertain makes them;
     activity and trend of the mass and in which equations the pistons move; what is reported of the mass.
 
     ``before``: the mass's variance before the walk of this step; the payload's entries (c,) of the state, their
@@ -273,13 +275,13 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     c, k = model.unknowns, len(model.consider(machine))
     known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
     walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
-    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt, slow)
+    X, P, T, ratios, biased, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt, slow)
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
                              (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:], dt,
                              model.scale[-1])
-    return (X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now], found.measured.row
+    return (X, P, T, at[3]), (ratios, biased), [found.activity, found.trend, moved_now], found.measured.row
 
 
 def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, steps: int = NEWTON) -> ca.SX:

@@ -194,10 +194,10 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: LinearBalance, moved: ca.SX,
-            dt: ca.SX, slow: ca.SX | float = 0.0) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+            dt: ca.SX, slow: ca.SX | float = 0.0) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
-    balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
-    of the mass; in which (a,) the pistons move.
+    balance of a step ``dt``, s; its residuals (a,) over their standard deviations, and how far from 0 what is uncertain
+    makes these; whether any equation says something of the mass; in which (a,) the pistons move.
 
     ``moved`` (a,): in which the pistons moved a step before; ``slow`` (a,): by what the mass takes the variances of the
     balance more than once, see ``force_error``. Of the covariance the lower triangle is exact, the upper
@@ -205,7 +205,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     """
     start, g, H, R, sure, grip, slopes = balance._parts()
     slower = ca.SX.ones(g.numel()) * slow
-    ratios, says = [], []
+    ratios, biased, says = [], [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
     names = [machine.parameters.names[place] for place in model.consider(machine)]
     held = held_columns(machine, model)
@@ -228,8 +228,9 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         X, T = X + gain * error, T - gain @ seen
         T[-c:, held] = T[-c:, held] + rough @ seen[held]    # that friction is in its variance
         ratios.append(counts * error / ca.sqrt(variance))
+        biased.append(counts * ca.sqrt(ca.sumsqr(seen[0, :held.start]) / variance))
         says.append(ca.logic_or(known[i], hidden))
-    return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known
+    return X, P, T, ca.vertcat(*ratios), ca.vertcat(*biased), ca.mmax(ca.vertcat(*says)), known
 
 
 def free_of_stops(machine: Machine, balance: ForceBalance) -> ca.SX:

@@ -82,6 +82,13 @@ class Plateau:
         self.last, self.seconds = reading, self.seconds + dt
         self.trusted |= reading.status in KNOWN
 
+    def without_earlier(self, reading: Reading) -> Plateau:
+        """The same, with a reading alone: those before were too sure."""
+        found = Plateau(reading, self._names, 1e-9 * self._guard_ns)
+        found.begin_ns, found.first_place, found.seconds = self.begin_ns, self.first_place, self.seconds
+        found.trusted |= self.trusted
+        return found
+
     @property
     def level(self) -> float:
         """Its mass by now, kg, without the end that may be left out where there is more: a mass that begins to change
@@ -198,6 +205,8 @@ class Detector:
             self._seen = self._seen if reading.held else reading.place
             return self._unsure(reading, dt)
         self._gone = 0.0
+        if self._plateau is not None and reading.doubted:
+            self._plateau, self._candidate = self._plateau.without_earlier(reading), None
         if self._plateau is not None and self._same(reading, self._plateau):
             self._plateau.add(reading)
             self._candidate, self._dug, self._unknown = None, 0.0, 0.0

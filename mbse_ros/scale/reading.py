@@ -50,7 +50,8 @@ class Reading:
     ``slopes`` (k,): that times the derivatives of the mass by the machine's uncertain numbers, for one standard
     deviation of each; 0 and (0,) from an observer that does not report them. ``place``: None where it is not known.
     ``trusted``: false soon after a mass that could not be, as while a machine digs: the payload stage waits for a
-    while of motion, in which a bucket may be emptied already. ``faults``: of the payload stage.
+    while of motion, in which a bucket may be emptied already. ``faults``: of the payload stage. ``doubted``: the force
+    balance has turned out to be less exact than it was taken to be, and so have the masses before.
     """
 
     stamp_ns: int
@@ -62,6 +63,7 @@ class Reading:
     information: float = 0.0
     slopes: np.ndarray = field(default_factory=lambda: NO_SLOPES, compare=False)
     faults: Fault = NONE
+    doubted: bool = False
 
     @property
     def held(self) -> bool:
@@ -86,15 +88,17 @@ class Reading:
 
 def reading(state: StateEstimate | None, payload: PayloadEstimate, place: Place | None = None) -> Reading:
     """Of a payload estimate and the state it was made of; without a state nothing is known of what is common."""
-    information, slopes = 0.0, NO_SLOPES
+    information, slopes, doubted = 0.0, NO_SLOPES, False
     trusted = Fault.NOT_TRUSTED not in payload.faults
     measured = payload.status is PayloadStatus.UPDATING or not trusted
-    if state is not None and state.weighs and measured:
-        found = state.mass_information
+    found = state.mass_information if state is not None and state.weighs else None
+    if found is not None:
+        doubted = bool((found.log_trusted < 0.0).any())
+    if found is not None and measured:
         some = found.information > 0.0
         information, slopes = float(found.information[some].sum()), found.slopes[some].sum(axis=0)
     return Reading(payload.stamp_ns, payload.mass, payload.stddev, payload.status, place, trusted, information,
-                   slopes, payload.faults)
+                   slopes, payload.faults, doubted)
 
 
 def named_slopes(names: tuple[str, ...], slopes: np.ndarray, size: float) -> Mapping[str, float]:

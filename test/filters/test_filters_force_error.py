@@ -65,13 +65,6 @@ def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in adaptive)
 
 
-def test_where_nothing_is_weighed_with_the_motion_it_is_said_to_have_no_effect():
-    machine = load_machine('patu655_lift')
-    notes = [Pipeline(machine, observer=ObserverSettings(weighing=weighing, force_error=error)).observer.note
-             for weighing, error in (('apart', 0.1), ('apart', 0.0), ('joint', 0.1))]
-    assert ['force_error has no effect' in note for note in notes] == [True, False, False]
-
-
 def test_an_estimate_of_a_log_says_it():
     estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
                                  for name, value in (*frame.commands.items(), *frame.samples.items())],
