@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,4 +66,5 @@ def _estimator(model: Loadable, folder: str | Path, rate: float, dt: float, sing
     machine = loaded(model)
     if not isinstance(machine, Machine):
         raise SettingError('estimator', True, f'a machine: {machine.description.name} has no cylinders')
-    return export_estimator(EstimatorSetup(machine, found['observer'], found['payload'], rate, dt), folder, single)
+    observer = replace(found['observer'], force_error=0.0)      # the C text does not look for one
+    return export_estimator(EstimatorSetup(machine, observer, found['payload'], rate, dt), folder, single)
