@@ -46,6 +46,7 @@ MARGIN = 10.0       # factor on the one that is found
 MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
 TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
 FALLS = 60.0        # s
+USUAL = 0.1
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
@@ -55,7 +56,7 @@ class ForceError:
     ``force_psd``, 0 where nothing is.
 
     ``largest``: standard deviation of the error that is looked for at most, as a share of the machine's largest
-    pressure on the pistons; 0: none is.
+    pressure on the pistons; 0: none is; below 0: ``USUAL``, and none of a machine whose tool touches something.
     """
 
     def __init__(self, machine: Machine, model: HydraulicModel, filter_: HydraulicFilter) -> None:
@@ -76,10 +77,13 @@ class ForceError:
         self._innovation, self._spread, self._shared = (
             outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
+        payload = machine.description.payload
+        self._usual = 0.0 if payload is not None and payload.contact else USUAL
         self.configure(0.0, 0.0)
 
     def configure(self, stated: float, largest: float) -> None:
         """With a stated ``force_psd``; nothing is known of an error beyond it."""
+        largest = self._usual if largest < 0.0 else largest
         self._stated, self._largest = stated, 2.0 * (largest * self._pressure) ** 2 * TIME
         self.reset()
 

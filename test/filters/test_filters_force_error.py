@@ -15,7 +15,7 @@ from mbse_ros.filters.force_error import BIASED, ForceError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
-from mbse_ros.offline.bag import estimate_samples, parse_tuning
+from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
@@ -32,7 +32,7 @@ def frames(damped):
     return tuple(SimulatedCrane(machine, LOAD, 1, WorkCycle(0.3, LIFTS[:7], timed=True), plant=plant).run())
 
 
-def run(damped, valve, force_error=0.1):
+def run(damped, valve, force_error=-1.0):
     pipeline = Pipeline(load_machine('patu655_lift', valve), observer=ObserverSettings(force_error=force_error))
     return pipeline, [output for frame in frames(damped) for name, value in (
         *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(name, frame.stamp_ns, value)]
@@ -65,10 +65,17 @@ def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in adaptive)
 
 
+@pytest.mark.parametrize(('name', 'stated', 'largest'), [
+    ('patu655_lift', -1.0, 0.1), ('zx200', -1.0, 0.0), ('zx200', 0.2, 0.2), ('patu655_lift', 0.0, 0.0)])
+def test_by_default_it_is_looked_for_where_no_tool_touches_soil(name, stated, largest):
+    error = Pipeline(load_machine(name), observer=ObserverSettings(force_error=stated)).observer._observer._error
+    assert error._largest == pytest.approx(2.0 * (largest * error._pressure) ** 2 * 0.3)
+
+
 def test_an_estimate_of_a_log_says_it():
     estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
                                  for name, value in (*frame.commands.items(), *frame.samples.items())],
-                                load_machine('patu655_lift'), parse_tuning(['observer.force_error=0.1']))
+                                load_machine('patu655_lift'))
     assert [line for line in estimate.warnings if 'force balance does not fit' in line and 'lift' in line]
 
 
@@ -86,7 +93,7 @@ def test_a_load_that_is_taken_and_dropped_is_no_error_of_the_force_balance():
     cycle = WorkCycle(0.3, moves, load=((0.0, 0.0), (2.4, 0.0), (2.5, 0.5), (5.9, 0.5), (6.0, 0.0), (9.4, 0.0),
                                         (9.5, 1.0), (12.0, 1.0)))
     frames_ = SimulatedCrane(machine, 400.0, 1, cycle, plant=plant_of(machine)).run()
-    pipeline = Pipeline(machine, observer=ObserverSettings(force_error=0.1))
+    pipeline = Pipeline(machine, observer=ObserverSettings())
     outputs = [output for frame in frames_ for name, value in (*frame.commands.items(), *frame.samples.items())
                for output in pipeline.add(name, frame.stamp_ns, value)]
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
@@ -96,7 +103,7 @@ def test_a_load_that_is_taken_and_dropped_is_no_error_of_the_force_balance():
 
 def test_spikes_of_a_pressure_are_no_error_of_the_force_balance():
     channel, change = SPOILT['spikes']
-    pipeline = Pipeline(crane('unknown'), observer=ObserverSettings(force_error=0.1))
+    pipeline = Pipeline(crane('unknown'), observer=ObserverSettings())
     outputs = [output for frame in simulate(200.0, 2)[:500] for name, value in (
         *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(
             name, frame.stamp_ns, change(frame.stamp_ns * 1e-9, value) if name == channel else value)]

@@ -48,9 +48,9 @@ def frames(share: float = 1.0, until: float = 30.0) -> list[SensorFrame]:
 
 
 @lru_cache(maxsize=3)
-def run(offset: float, sensor: str = BUCKET, force_error: float = 0.0) -> tuple[Pipeline, list[Output]]:
-    """The chain, of unknown valves, with an offset of a pressure from the start; without ``force_error`` the payload
-    stage alone tells it."""
+def run(offset: float, sensor: str = BUCKET, force_error: float = -1.0) -> tuple[Pipeline, list[Output]]:
+    """The chain, of unknown valves, with an offset of a pressure from the start; by default the payload stage alone
+    tells it."""
     machine = load_machine('zx200', 'unknown')
     pipeline, outputs = Pipeline(machine, observer=ObserverSettings(force_error=force_error), segment=0.1), []
     for frame in frames():
@@ -96,7 +96,7 @@ def test_what_no_number_explains_is_held_and_named() -> None:
 
 def test_the_observer_weighs_with_an_offset_of_a_pressure_as_an_error_of_the_force_balance() -> None:
     """The arm's pressure off by 8.7 deviations: the payload stage alone is wrong for much of the time."""
-    _, outputs = run(500e3, 'pressure/arm_piston', ObserverSettings().force_error)
+    _, outputs = run(500e3, 'pressure/arm_piston', 0.1)
     found = [o.state.reason for o in outputs if Fault.FORCE_BALANCE in o.state.faults]
     assert found and all('arm' in reason for reason in found)
     known = [o.payload for o in outputs if o.payload.status is PayloadStatus.UPDATING]
