@@ -219,8 +219,8 @@ def observer_step(layout: DiscreteFilter, machine: Machine, model: HydraulicMode
         def balancing(*at: ca.SX | ca.MX) -> ca.SX | ca.MX:
             return balance_of(*at, *steepening(*at, ca.DM(unit)))
         balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
-        after, (ratios, biased), mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, was['moved'],
-                                                        expected, mass, tuning['force_slow'], dt)
+        after, (ratios, biased), mass_after, reported = _weighing(
+            machine, model, (X, P, T, solved), balance, was['moved'], expected, mass, tuning['force_slow'], dt)
     later = lively.after(was['activity'], was['trend'], tuning['activity_range'], ca.vertsplit(innovations),
                          ca.vertsplit(spreads), [measured[k] > MISSING for k in range(m)], ratios, dt)
     low = below_tank(machine, model.names, after[0])

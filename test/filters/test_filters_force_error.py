@@ -15,7 +15,7 @@ from mbse_ros.filters.force_error import BIASED, ForceError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
-from mbse_ros.offline.bag import estimate_samples
+from mbse_ros.offline.bag import estimate_samples, parse_tuning
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
@@ -75,7 +75,7 @@ def test_by_default_it_is_looked_for_where_no_tool_touches_soil(name, stated, la
 def test_an_estimate_of_a_log_says_it():
     estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
                                  for name, value in (*frame.commands.items(), *frame.samples.items())],
-                                load_machine('patu655_lift'))
+                                load_machine('patu655_lift'), parse_tuning(()))
     assert [line for line in estimate.warnings if 'force balance does not fit' in line and 'lift' in line]
 
 

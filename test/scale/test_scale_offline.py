@@ -123,7 +123,8 @@ def test_loads_of_wrong_samples_are_not_trusted(frames, tmp_path) -> None:
     assert found['count'] and found['untrusted'] == found['count'] == found['trucks']['truck 1']['untrusted']
     assert all(not load['trusted'] and f'{name}: 2' in load['why'] for load in found['loads'])
     assert found['total'] == 0.0 and found['untrusted_total'] == sum(load['mass'] for load in found['loads']) > 0.0
-    assert f"{found['count']} loads not trusted: {found['untrusted_total']:.1f} (" in done.out
+    loads = 'load' if found['count'] == 1 else 'loads'
+    assert f"{found['count']} {loads} not trusted: {found['untrusted_total']:.1f} (" in done.out
     assert 'total' not in done.out and f'not trusted: {name}: ' in done.out
     assert any(f'clipped: {name}: ' in line and 'again and again' in line for line in done.warnings)
 
