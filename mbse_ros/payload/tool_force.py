@@ -6,11 +6,12 @@ With a mass that is known, the force balance of all weighed cylinders (Pyrhönen
 for the components that they show.
 
 A contact contradicts the observer's own force balance and so spoils its speeds and accelerations. They are not used. A
-parabola through the positions measured in the last ``payload.force_window`` gives the motion in its middle. Pressures
-count with the weights that the parabola's acceleration gives the true one, so that forces and accelerations are means
-over the same time. Before a contact is noticed it pulls at the mass, too: the mass is that of half a second before, if
-it has counted since. Its weight is in the pressures while it changes: then there is no force, and what was known of the
-mass does not count any more.
+polynomial through the positions measured in the last ``payload.force_window`` gives the motion, one through each
+pressure what the cylinders push. The balance is a mean over the window with weights ``(1 - t^2)^2``: so weighed, the
+acceleration of such a polynomial is the true one, whatever the motion. What is not linear in it (levers, centrifugal
+forces, a friction that turns) is a mean, too. Before a contact is noticed it pulls at the mass, too: the mass is that
+of half a second before, if it has counted since. Its weight is in the pressures while it changes: then there is no
+force, and what was known of the mass does not count any more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from math import isfinite, nan
 
 import casadi as ca
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
 
 from ..compiled import Kernel
 from ..compiled.cache import built
@@ -42,7 +44,13 @@ ALIGNED = 1e-4      # part of an axis along a direction that nothing shows, up t
 AXES = 'xyz'
 MPA = 1e6
 TURN = 2 * np.pi
-SPREAD = 1 / np.sqrt(28)     # of the window: standard deviation of the times in it, with these weights
+DEGREE = 6          # of the polynomial through the positions of a window
+_K = np.arange(1, 5)
+_COUPLED = np.sqrt(_K * (_K + 4) / ((2 * _K + 3) * (2 * _K + 5)))      # Golub, Welsch: Gauss for weights (1 - x^2)^2
+NODES, _VECTORS = np.linalg.eigh(np.diag(_COUPLED, 1) + np.diag(_COUPLED, -1))
+SHARES = _VECTORS[0] ** 2       # weights of a mean over a window at the instants NODES, -1 to 1
+RENEWED = 0.1       # of the window, after which the force is found anew
+CELLS = np.gradient(NODES) / np.sqrt(12)    # standard deviation of the instants that each of them stands for
 KERNEL = 10 / 7     # of the density over the window: the variance of a mean with these weights
 LOST = 'the observer has no state'
 UNWEIGHED = 'no mass counted before the contact'
@@ -148,11 +156,12 @@ class ToolForces:
         places = {name: names.index(name) for name in (*(f'position/{z}' for z in machine.coordinates),
                                                        *(f'pressure/{v}' for v in machine.measured_volumes))}
         found = [channels[name] for name in places]
-        self._places, self._count, self._turns = np.array([*places.values()]), len(names), [
-            k for k, item in enumerate(found) if item.sensor.wraps]
+        g, self._count = len(machine.coordinates), len(names)
+        self._entries = [k + (g * np.arange(3) if i < g else np.zeros(1, int)) for i, k in enumerate(places.values())]
+        self._turns = [k for k, item in enumerate(found) if item.sensor.wraps]
         self._columns = [machine.channels.index(item.name) for item in found]
         self._gain, self._offset, self._zero = np.array([item.nominal for item in found]).T
-        self._variance = np.array([item.sensor.noise ** 2 for item in found]) / self._gain ** 2
+        self._noise = np.array([item.sensor.noise for item in found]) / np.abs(self._gain)
         self._needs = np.array([[volume in machine.pressure_needs[row] for volume in machine.measured_volumes]
                                 for row in machine.weighing])
         parameters = machine.parameters
@@ -175,6 +184,7 @@ class ToolForces:
         self._mass: tuple[int, Mass] | None = None
         self._near: np.ndarray | None = None
         self._settled_ns, self._changes_ns, self._touches = 0, 0, False
+        self._found: tuple[int, ToolForce] | None = None
 
     def process(self, stamp_ns: int, state: tuple[np.ndarray, np.ndarray, np.ndarray], restart: bool, lost: bool,
                 mass: Mass | None, changes: bool = False, touches: bool | None = False) -> ToolForce:
@@ -194,9 +204,16 @@ class ToolForces:
         while stamp_ns - self._rows[0][0] > 1e9 * self._window:
             self._rows.popleft()
         if self._without or lost or stamp_ns < self._settled_ns or self._mass is None:
+            self._found = None
             unweighed = self._mass is None and self._touches
             return self._unknown(self._without or (LOST if lost else UNWEIGHED if unweighed else CHANGES if stamp_ns <
                                                    self._settled_ns else 'no mass has counted for half a second yet'))
+        turn = stamp_ns // round(1e9 * RENEWED * self._window)      # by the stamp: the same live and from a log
+        if self._found is None or self._found[0] != turn:
+            self._found = turn, self._newly(stamp_ns, mean)
+        return self._found[1]
+
+    def _newly(self, stamp_ns: int, mean: np.ndarray) -> ToolForce:
         try:
             return self._solve(stamp_ns, mean)
         except MbseError as error:      # out of reach, or a dead point
@@ -228,32 +245,28 @@ class ToolForces:
                          reason)
 
     def _solve(self, stamp_ns: int, mean: np.ndarray) -> ToolForce:
-        assert self._mass is not None
-        g, machine = len(self._machine.coordinates), self._machine
+        machine = self._machine
         times, rows = np.array([row[0] for row in self._rows]), np.array([row[1] for row in self._rows])
-        t = (times - times[-1]) * 1e-9 + self._window / 2
+        t = (times - times[-1]) * 2e-9 / self._window + 1.0      # -1 to 1
         measured = (rows - self._offset) / self._gain + self._zero
-        X, P, known = mean[:self._count].copy(), np.zeros((self._count, self._count)), np.isfinite(measured)
-        alike: dict[bytes, list[int]] = {}      # coordinates whose samples are of the same instants
-        for k in range(g):
+        X, known, alike = np.tile(mean[:self._count], (len(NODES), 1)), np.isfinite(measured), dict[bytes, list[int]]()
+        for k in range(measured.shape[1]):      # channels whose samples are of the same instants
             alike.setdefault(known[:, k].tobytes(), []).append(k)
+        curves, there = dict[int, np.ndarray](), np.zeros(measured.shape[1], dtype=bool)
         for columns in alike.values():
             own = known[:, columns[0]]
-            if np.count_nonzero(own) < FEWEST or np.ptp(t[own]) < COVERED * self._window:
-                return self._unknown(f'fewer than {FEWEST} samples of position/{machine.coordinates[columns[0]]}, or a '
-                                     f'part of the last {self._window:g} s without')
-            fit, spread = parabola(t[own], self._counted(measured[own][:, columns], columns, X))
-            for k, found in zip(columns, fit.T):
-                entries = self._places[k] + g * np.arange(3)
-                X[entries], P[entries[:, None], entries] = found, spread * self._variance[k]
-        weight, places = np.maximum(1 - (2 * t / self._window) ** 2, 0.0) ** 2, self._places[g:]
-        own = weight[:, None] * known[:, g:]
-        total = own.sum(axis=0)
-        there = total > weight.sum() / 2
-        own = own[:, there] / total[there]
-        X[places[there]] = (own * np.where(known, measured, 0.0)[:, g:][:, there]).sum(axis=0)
-        P[places[there], places[there]] = self._variance[g:][there] * (own ** 2).sum(axis=0)
-        return self._force(stamp_ns, X, P, ~(self._needs & ~there).any(axis=1))
+            there[columns] = np.count_nonzero(own) >= FEWEST and np.ptp(t[own]) >= 2 * COVERED
+            if not there[columns[0]]:
+                continue
+            fit, factor = curve(t[own], self._counted(measured[own][:, columns], columns, mean), 2 / self._window)
+            for i, k in enumerate(columns):
+                X[:, self._entries[k]] = fit[:, :len(self._entries[k]), i]
+                curves[k] = factor[:, :len(self._entries[k])] * self._noise[k]
+        g = len(machine.coordinates)
+        if not there[:g].all():
+            return self._unknown(f'fewer than {FEWEST} samples of position/{machine.coordinates[there.argmin()]}, or a '
+                                 f'part of the last {self._window:g} s without')
+        return self._force(stamp_ns, X, curves, np.all(there[g:] | ~self._needs, axis=1))
 
     def _counted(self, angles: np.ndarray, columns: list[int], near: np.ndarray) -> np.ndarray:
         """Positions (n, k) of these columns, with the turns that some sensors do not count."""
@@ -263,32 +276,42 @@ class ToolForces:
                 angles[:, i] += TURN * np.round((near[k] - angles[-1, i]) / TURN)
         return angles
 
-    def _force(self, stamp_ns: int, X: np.ndarray, P: np.ndarray, use: np.ndarray) -> ToolForce:
-        """Of a state (nx,) with a covariance (nx, nx), by the equations (a,) that are of ``use``."""
+    def _force(self, stamp_ns: int, X: np.ndarray, curves: dict[int, np.ndarray], use: np.ndarray) -> ToolForce:
+        """Of the states (n, nx) at NODES, with factors ``curves`` of the errors of each channel, by the equations (a,)
+        that are of ``use``."""
         assert self._mass is not None
         (since, mass), machine = self._mass, self._machine
-        if self._near is None:
-            self._near = machine.position(X[:len(machine.coordinates)])[machine.system.dependent]
         # with slopes: the errors of mass and balance by the same numbers are one
         value, noise = (mass.weighed, mass.noise) if mass.slopes.size else (mass.mass, mass.stddev)
-        # friction is that of all speeds of the window: they spread as the acceleration says
-        count = len(machine.coordinates)
-        spread = np.zeros(len(X))
-        spread[count:2 * count] = SPREAD * self._window * X[2 * count:3 * count]
-        near, g, *found, free = self._kernel(self._near, X, P + np.outer(spread, spread), [value],
-                                             machine.parameters.mean)
-        self._near = near if np.isfinite(near).all() else None
-        if self._near is None:
-            return self._unknown('the mechanism cannot be as its sensors say')
-        A, H, G1, by_numbers, friction, areas = (item.reshape(len(g), -1) for item in found)
+        moved, count = len(machine.coordinates), len(NODES)
+        near = machine.position(X[0, :moved])[machine.system.dependent] if self._near is None else self._near
+        rows, spread = [], np.zeros((count, self._count, self._count))
+        for k, factor in curves.items():
+            own = self._entries[k]
+            spread[:, own[:, None], own] = factor @ factor.transpose(0, 2, 1)
+        # friction is that of all speeds around an instant: they spread as the acceleration says
+        speeds = (CELLS * self._window / 2)[:, None] * X[:, 2 * moved:3 * moved]
+        spread[:, moved:2 * moved, moved:2 * moved] += speeds[:, :, None] * speeds[:, None]
+        for k in range(count):
+            near, *terms = self._kernel(near, X[k], spread[k], [value], machine.parameters.mean)
+            if not np.isfinite(near).all():
+                self._near = None
+                return self._unknown('the mechanism cannot be as its sensors say')
+            self._near = near if k == 0 else self._near
+            rows.append(terms)
+        g, A, H, G1, by_numbers, friction, areas, free = (np.array(item).reshape(count, len(terms[0]), -1)
+                                                          for item in zip(*rows))
+        H, free, areas = SHARES[:, None, None] * H, free.min(axis=0)[:, 0], areas[0]
+        sampled = [(H[:, :, self._entries[k]] @ factor).sum(axis=0) for k, factor in curves.items()]
+        g, A, G1, by_numbers, friction = (np.tensordot(SHARES, item, 1) for item in (g, A, G1, by_numbers, friction))
         shared = by_numbers[:, self._consider] @ self._factor + (G1 * mass.slopes if mass.slopes.size else 0.0)
-        parts = shared, by_numbers[:, self._center] * self._center_stddev, friction, G1 * noise
-        R = H @ P @ H.T + sum(part @ part.T for part in parts)
+        parts = shared, by_numbers[:, self._center] * self._center_stddev, friction, G1 * noise, *sampled
+        R = np.sum([part @ part.T for part in parts], axis=0)
         R += np.diag((areas * MPA) ** 2 @ np.ones(areas.shape[1])) * self._psd * KERNEL / self._window
-        rows = np.flatnonzero(use & (free > 0.5))
-        if not len(rows):
+        usable = np.flatnonzero(use & (free > 0.5))
+        if not len(usable):
             return self._unknown('all cylinders that weigh are at an end of their strokes, or pressures are missing')
-        return self._solved(g[rows], A[rows], R[np.ix_(rows, rows)], value, (stamp_ns - since) * 1e-9)
+        return self._solved(g[usable, 0], A[usable], R[np.ix_(usable, usable)], value, (stamp_ns - since) * 1e-9)
 
     def _solved(self, g: np.ndarray, A: np.ndarray, R: np.ndarray, mass: float, held: float) -> ToolForce:
         """Of equations ``g = A F`` (a,) with the covariance R (a, a)."""
@@ -309,9 +332,12 @@ class ToolForces:
                          held, f'no cylinder that weighs shows {axes}' if axes else '')
 
 
-def parabola(t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Value, slope and second derivative (3, k) at 0 of the parabolas that fit ``x`` (n, k) at ``t`` (n,), s, best, and
-    their covariance (3, 3) for a variance 1 of each of x."""
-    design = np.array([np.ones(len(t)), t, t * t / 2]).T
-    spread = np.linalg.inv(design.T @ design)
-    return spread @ (design.T @ x), spread
+def curve(t: np.ndarray, x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values, slopes and second derivatives (n, 3, k) at NODES of the polynomials that fit ``x`` (m, k) at ``t`` (m,),
+    -1 to 1, best, and factors F (n, 3, degree + 1) of their errors: F F' is the covariance for a variance 1 of each of
+    x. ``rate``, 1/s: of t."""
+    count = min(DEGREE, len(t) // 3) + 1
+    Q, T = np.linalg.qr(np.vander(t, count, True))
+    powers = np.stack([polyval(NODES, polyder(np.eye(count), k)).T * rate ** k for k in range(3)], 1)
+    factors = np.linalg.solve(T.T, powers.reshape(-1, count).T).T.reshape(-1, 3, count)
+    return factors @ (Q.T @ x), factors

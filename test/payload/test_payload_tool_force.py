@@ -2,24 +2,39 @@
 """The force at the tool: by hand, by virtual work, of a machine that digs, and of machines that show little of it."""
 
 from dataclasses import replace
+from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 from machine_variants import changed
 
 from mbse_ros.bags.channel_samples import Sample
+from mbse_ros.filters.force_balance import force_balance
+from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.frames import MachineFrames
 from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.payload.mass import Mass, PayloadSettings
-from mbse_ros.payload.tool_force import CHANGES, UNWEIGHED, ToolForce, ToolForces, contact_words, has_contact, parabola
+from mbse_ros.payload.tool_force import (
+    CHANGES,
+    NODES,
+    SHARES,
+    UNWEIGHED,
+    ToolForce,
+    ToolForces,
+    contact_words,
+    curve,
+    has_contact,
+)
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Pipeline
 
 STEP = 10_000_000
 SETTINGS = PayloadSettings()
+AREA = np.pi / 4 * 0.1 ** 2     # m2, of the lift's piston
 BACKWARD = 0.25     # s, from the end of a window to its middle
 
 
@@ -176,14 +191,70 @@ def _axes(machine: Machine, z: np.ndarray) -> np.ndarray:
     return frames.poses(machine.position(z))[1][frames.bodies.index('bucket')]
 
 
-def test_the_parabola_is_that_of_numpy() -> None:
+def test_the_curve_is_that_of_numpy() -> None:
+    """Of degree 6; its errors are those of repeated noise, and few samples get a parabola."""
     rng = np.random.default_rng(3)
-    t, x = np.sort(rng.uniform(-0.2, 0.2, 30)), rng.standard_normal((30, 2))
-    found, spread = parabola(t, x)
+    t, x = np.sort(rng.uniform(-1.0, 1.0, 30)), rng.standard_normal((30, 2))
+    found, factors = curve(t, x, 4.0)
     for k in range(2):
-        fit, covariance = np.polyfit(t, x[:, k], 2, cov='unscaled')
-        assert found[:, k] == pytest.approx(fit[::-1] * [1, 1, 2], rel=1e-8)
-    assert np.diag(spread) == pytest.approx(np.diag(covariance)[::-1] * [1, 1, 4], rel=1e-8)
+        fit = np.poly1d(np.polyfit(t, x[:, k], 6))
+        wanted = [fit(NODES), 4.0 * fit.deriv()(NODES), 16.0 * fit.deriv(2)(NODES)]
+        assert found[:, :, k].T == pytest.approx(np.array(wanted), rel=1e-7, abs=1e-7)
+    noise = curve(t, rng.standard_normal((30, 20000)), 4.0)[0]
+    assert np.array([np.cov(rows) for rows in noise]) == pytest.approx(
+        factors @ factors.transpose(0, 2, 1), rel=0.1, abs=0.1 * np.abs(factors).max() ** 2)
+    assert curve(t[::4], x[::4], 4.0)[1].shape == (len(NODES), 3, 3)
+
+
+def test_accelerations_are_means_with_the_weights_of_pressures_whatever_the_motion() -> None:
+    """The mean of the curve's accelerations over a window is that of a parabola, (1 - t^2)^2 weighs both."""
+    t = np.linspace(-1.0, 1.0, 2001)
+    x = np.sin(3.0 * t)[:, None] + np.cos(5.0 * t + 1.0)[:, None]
+    weights = (1 - t ** 2) ** 2
+    true = (weights @ (-9.0 * np.sin(3.0 * t) - 25.0 * np.cos(5.0 * t + 1.0))) / weights.sum()
+    mean = SHARES @ curve(t, x, 1.0)[0][:, 2, 0]
+    assert mean == pytest.approx(true, abs=0.02)
+    assert mean == pytest.approx(2 * np.polyfit(t, x[:, 0], 2)[0], abs=0.02)
+
+
+def test_of_a_motion_that_turns_back_the_mean_of_the_balance_counts(lift: Machine) -> None:
+    """A boom that swings by 0.3 rad, with no force at its tip: the balance in the middle alone would find 370 N."""
+    forces, found = ToolForces(lift, SETTINGS, 'vm'), []
+    for k in range(1, 91):
+        t = k * STEP * 1e-9
+        angle, rate, turn = 0.1 + 0.3 * np.sin(6 * t), 1.8 * np.cos(6 * t), -10.8 * np.sin(6 * t)
+        samples = _free(lift, angle, rate, turn)
+        values = np.array([samples[name] for name in lift.channels])
+        found.append(forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, known(200.0)))
+    errors = np.array([item.component for item in found if item.known])
+    assert len(errors) >= 30 and np.abs(errors).max() < 90.0
+
+
+@cache
+def _balance(machine: Machine) -> tuple[dict[str, int], ca.Function]:
+    """Places of the state's entries, and the force that is missing along the cylinder, N."""
+    names = state_names(machine)[0]
+    balance = force_balance(machine, names, True)
+    return {name: k for k, name in enumerate(names)}, ca.Function('g', [
+        balance.near, balance.X, balance.deviation, machine.payload, machine.parameters.symbol], [balance.g])
+
+
+def _free(machine: Machine, angle: float, rate: float, turn: float) -> dict[str, float]:
+    """Samples of the lift with 200 kg in a motion without a force at its tip, by its own equations of motion."""
+    h = 1e-4
+    before, length, after = (lifted(angle + step, 0.0)[0]['position/lift'] for step in (-h, 0.0, h))
+    slope, bend = (after - before) / (2 * h), (after - 2 * length + before) / h ** 2
+    places, g = _balance(machine)
+    X = np.zeros(len(places))
+    for kind, value in (('position', length), ('velocity', slope * rate),
+                        ('acceleration', slope * turn + bend * rate ** 2)):
+        X[places[f'{kind}/lift']] = value
+    X[places['pressure/lift_rod']] = 2e6
+    near = machine.position(np.array([length]))[machine.system.dependent]
+    for _ in range(30):     # the friction depends on the pressure
+        X[places['pressure/lift_piston']] += float(g(near, X, [1e-4], 200.0, machine.parameters.mean)) / AREA
+    return {'position/lift': length, 'pressure/lift_rod': 2e6,
+            'pressure/lift_piston': X[places['pressure/lift_piston']]}
 
 
 @pytest.fixture(scope='module')
