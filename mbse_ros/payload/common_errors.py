@@ -87,6 +87,11 @@ class CommonErrors:
         return self._P[1:, 1:]
 
     @property
+    def stated(self) -> np.ndarray:
+        """Information (k,) of each without any mass: 1, less of one that was found to be far off."""
+        return self._prior.diagonal()[1:]
+
+    @property
     def lean(self) -> float:
         """By how much, kg, the mass of the last second may be another, as long as that is not certain."""
         return self._masses.lean

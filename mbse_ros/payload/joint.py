@@ -72,9 +72,11 @@ class JointEstimator:
         self._memories: deque[MassFilter] = deque(maxlen=2)
         self._restarted = 1.0       # share of the information that counts from the next sample on
 
-    def _no_errors(self) -> CommonErrors:
+    def _no_errors(self, balanced: bool = True) -> CommonErrors:
+        """Nothing is known of them; a balance that is not as exact as stated makes masses contradict each other, too:
+        that is no wrong zero."""
         return CommonErrors(list(self.machine.parameters.consider_names), WIDE * self._span, ANOTHER * self._span,
-                            list(self._zeros))
+                            list(self._zeros) if balanced else ())
 
     def _distrust(self, found: MassInformation[np.ndarray]) -> np.ndarray:
         """Logarithms (n,) of the share that counts since the force balance is known to be less exact: the load is the
@@ -82,7 +84,7 @@ class JointEstimator:
         lost = float(np.add.reduce(found.log_trusted))
         if lost:
             self._same += lost
-            self._common = self._no_errors()
+            self._common = self._no_errors(False)
         return found.log_trusted
 
     def restart(self, pause: float = 0.0) -> None:
@@ -165,8 +167,8 @@ class JointEstimator:
         slopes = self._slopes(self._filter.value)
         through = self._errors()[1] @ slopes
         kg = np.zeros(len(self.machine.parameters.names))
-        kg[self._consider] = np.abs(through)
-        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - through @ through), 0.0)),
+        kg[self._consider] = np.abs(through) * np.sqrt(self._common.stated)
+        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - self._common.stated @ through ** 2), 0.0)),
                       kg[np.flatnonzero(self.machine.parameters.stddev)])
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:

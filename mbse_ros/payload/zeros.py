@@ -52,10 +52,12 @@ def position_zeros(machine: Machine) -> dict[int, Channel]:
 
 
 def in_words(machine: Machine, channel: Channel, zero: Zero) -> str:
-    """By how much more a channel reads than it should, with its 95 % interval."""
+    """By how much more or less a channel reads than it should, with its 95 % interval."""
     factor, unit = (1e3, 'mm') if unit_of(machine.description, channel.sensor.coordinate) == 'm' else (DEGREES, 'deg')
     scale = channel.sensor.bias[0].stddev * factor
-    return f'{channel.name} reads {-zero.size * scale:.3g} +- {NORMAL * zero.stddev * scale:.2g} {unit} too much'
+    much, room, more = abs(zero.size) * scale, NORMAL * zero.stddev * scale, zero.size < 0.0
+    return (f'{channel.name} reads {much:.3g} {unit} too {"much" if more else "little"} (95 %: {much - room:.3g} to '
+            f'{much + room:.3g} {unit})')
 
 
 def gains(mean: np.ndarray, variance: np.ndarray, prior: np.ndarray) -> np.ndarray:

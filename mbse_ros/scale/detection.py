@@ -64,7 +64,7 @@ class Plateau:
         self._names, self._guard_ns, self._offset = names, round(1e9 * guard), first.mass
         self._settled = _Sums(first.stamp_ns)
         self._recent: deque[_Sums] = deque()
-        self.seconds, self.trusted = 0.0, False
+        self.seconds, self.trusted, self.doubted = 0.0, False, False
         self.add(first)
 
     def add(self, reading: Reading) -> None:
@@ -87,6 +87,7 @@ class Plateau:
         found = Plateau(reading, self._names, 1e-9 * self._guard_ns)
         found.begin_ns, found.first_place, found.seconds = self.begin_ns, self.first_place, self.seconds
         found.trusted |= self.trusted
+        found.doubted = True
         return found
 
     @property
@@ -102,6 +103,8 @@ class Plateau:
         if not weight > 0.0:
             return UNKNOWN
         mean, stddev = first / weight, deviation / weight
+        if self.doubted:        # what is known by now holds for all of it
+            stddev = max(stddev, self.last.stddev)
         scatter = max(second / weight - mean * mean, 0.0)
         noise = min(1 / information, stddev ** 2) if information > 0.0 else 0.0
         common = named_slopes(self._names, slopes, sqrt(max(stddev ** 2 - noise, 0.0)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from core_support import crane
 
+from mbse_ros.filters.mass_information import LOG_TRUSTED, columns
 from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.payload import common_errors
 from mbse_ros.payload.common_errors import BLOCK, CommonErrors
@@ -134,30 +135,50 @@ def test_a_zero_that_agrees_with_the_file_after_all_is_that_of_the_file(size: fl
 
 
 @cache
-def outputs(size: float) -> list[Output]:
+def run(size: float) -> tuple[Pipeline, list[Output]]:
     """Of a crane that lifts 400 kg, and whose stroke reads ``size``, m, too much."""
     machine, found = crane(), []
     work, pipeline = working_machine(machine, 400.0, 4, 'random', duration=16.0), Pipeline(machine)
     for frame in [work.frame() for _ in range(1600)]:
         for channel, value in (*frame.commands.items(), *frame.samples.items()):
             found += pipeline.add(channel, frame.stamp_ns, value + size * (channel == 'position/lift'))
-    return found
+    return pipeline, found
 
 
 def test_the_mass_is_corrected_by_a_zero_that_is_named_with_its_size(size: float = 0.05) -> None:
     """It stays UPDATING, with an interval that holds the mass, and a reason that names sensor and size."""
-    last = outputs(size)[-1].payload
+    last = run(size)[1][-1].payload
     assert last.lower <= 400.0 <= last.upper
-    named = [item.payload for item in outputs(size) if Fault.CONTRADICTION in item.payload.faults]
+    named = [item.payload for item in run(size)[1] if Fault.CONTRADICTION in item.payload.faults]
     assert named and {item.status for item in named} <= {PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW}
     words = named[-1].reason.split('position/lift reads ')[1].split()
-    found, half = float(words[0]), float(words[2])
-    assert words[3] == 'mm' and abs(found - 1e3 * size) < half + 0.2 * 1e3 * size
+    found, low, high = float(words[0]), float(words[6]), float(words[8])
+    assert words[1:4] == ['mm', 'too', 'much'] and low < found < high
+    assert low - 200.0 * size < 1e3 * size < high + 200.0 * size
+
+
+def test_what_makes_the_mass_uncertain_adds_up_with_a_zero_that_was_found() -> None:
+    payload = run(0.05)[0].payload
+    assert payload._mass.zeros
+    total = sum(cause.kg ** 2 for cause in payload.budget)
+    assert total == pytest.approx(payload._mass.stddev ** 2, rel=1e-6)
+
+
+def test_a_force_balance_that_is_wrong_is_no_wrong_zero() -> None:
+    """After the observer has found an error of the balance no zero is looked for, until a reset."""
+    estimator = Pipeline(crane()).payload._estimator
+    assert estimator._common._zeros.size == 1
+    rows = np.zeros((1, columns(len(estimator._consider))))
+    rows[0, LOG_TRUSTED] = -1.0
+    estimator.hold(rows)
+    assert not estimator._common._zeros.size
+    estimator.reset()
+    assert estimator._common._zeros.size == 1
 
 
 def test_a_right_zero_is_not_named() -> None:
     """With the same motion; its interval is not wider."""
-    assert not any(Fault.CONTRADICTION in item.payload.faults for item in outputs(0.0))
-    right, wrong = (outputs(size)[-1].payload for size in (0.0, 0.05))
+    assert not any(Fault.CONTRADICTION in item.payload.faults for item in run(0.0)[1])
+    right, wrong = (run(size)[1][-1].payload for size in (0.0, 0.05))
     assert right.upper - right.lower < wrong.upper - wrong.lower
     assert [item.name for item in position_zeros(crane()).values()] == ['position/lift']

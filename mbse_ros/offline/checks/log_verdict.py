@@ -161,13 +161,14 @@ def state_lines(track: Track) -> list[str]:
         lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
     wrong = np.flatnonzero(track.observer_faults & np.uint32(Fault.FORCE_BALANCE))
     if len(wrong):
-        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]}; the interval '
-                     'of the mass is as wide as that: mbse calibrate says which number of the file is missing')
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma). The '
+                     'interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
+                     'calibrate says which number of the file is missing')
     wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
                            & (track.status == PayloadStatus.UPDATING))
     if len(wrong):
-        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.reason[wrong[-1]]]}: correct `bias` of the '
-                     'sensor in the file')
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.reason[wrong[-1]]]}. Measure it, and '
+                     'correct `bias` of the sensor in the file; if the zero is right, look at pins, friction and base')
     return lines + coasting_lines('observer', track.observer_status, track.length_ns, t,
                                   lambda k: track.reasons[track.observer_reason[k]])
 
