@@ -141,6 +141,7 @@ class Detector:
         self._faults = NONE     # for which the mass was held since the last level without a load
         self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
+        self._doubted = False   # whether masses before have turned out to be too sure
         self._place: Place | None = None
         self._seen: Place | None = None         # where the machine was when the mass was not held last
         self._came: Place | None = None         # and before the level that may begin
@@ -194,6 +195,7 @@ class Detector:
             self._last_ns = None
         pause = 0.0 if self._last_ns is None else 1e-9 * (reading.stamp_ns - self._last_ns)
         dt, self._last_ns = min(pause, LONGEST), reading.stamp_ns
+        self._doubted |= reading.doubted
         if reading.held and not reading.known or pause > UNSEEN:
             self._unknown += pause
         if reading.held and self._carried is not None:
@@ -208,8 +210,9 @@ class Detector:
             self._seen = self._seen if reading.held else reading.place
             return self._unsure(reading, dt)
         self._gone = 0.0
-        if self._plateau is not None and reading.doubted:
+        if self._plateau is not None and self._doubted:
             self._plateau, self._candidate = self._plateau.without_earlier(reading), None
+        self._doubted = False
         if self._plateau is not None and self._same(reading, self._plateau):
             self._plateau.add(reading)
             self._candidate, self._dug, self._unknown = None, 0.0, 0.0
