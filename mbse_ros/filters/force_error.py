@@ -48,6 +48,8 @@ TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the 
 FALLS = 60.0        # s
 USUAL = 0.1
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
+AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that share of it is enough: a force that is
+                                # not in the file is there from the first motion on, loads come later
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
@@ -56,7 +58,8 @@ class ForceError:
     ``force_psd``, 0 where nothing is.
 
     ``largest``: standard deviation of the error that is looked for at most, as a share of the machine's largest
-    pressure on the pistons; 0: none is; below 0: ``USUAL``, and none of a machine whose tool touches something.
+    pressure on the pistons; 0: none is; below 0: ``USUAL``, and none of a machine whose tool touches
+    something or whose load hangs.
     """
 
     def __init__(self, machine: Machine, model: HydraulicModel, filter_: HydraulicFilter) -> None:
@@ -78,7 +81,7 @@ class ForceError:
             outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         payload = machine.description.payload
-        self._usual = 0.0 if payload is not None and payload.contact else USUAL
+        self._usual = 0.0 if machine.swings or payload is not None and payload.contact else USUAL
         self.configure(0.0, 0.0)
 
     def configure(self, stated: float, largest: float) -> None:
@@ -90,7 +93,7 @@ class ForceError:
     def reset(self) -> None:
         """Nothing is known."""
         self.density, self._peak = np.zeros(len(self._concerns)), np.zeros(len(self._concerns))
-        self.active = False
+        self.active, self._agreed = False, 0.0
         self.interrupt()
 
     def interrupt(self) -> None:
@@ -134,10 +137,10 @@ class ForceError:
         squares = self._follow(there, y, dt)
         biased = squares[:self._channels] > BIASED ** 2
         self._wait -= len(u) * dt
-        if self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY and np.count_nonzero(biased):
-            wrong = np.any(self._concerns & biased, axis=1)
-            if wrong.any():
-                return self._found(running, wrong)
+        wrong = np.any(self._concerns & biased, axis=1) if np.count_nonzero(biased) else biased[:0]
+        self._agreed += len(u) * dt * (there.any() and not wrong.any())
+        if wrong.any() and self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY:
+            return self._found(running, wrong)
         if self.active:
             self._match(squares[self._channels:], len(u) * dt)
         return 1.0
@@ -193,7 +196,8 @@ class ForceError:
     def _another_load(self, running: RunningFilter[HydraulicFilter], channels: np.ndarray, before: float) -> bool:
         """Whether a load that changes explains the bias ``before`` of channels; then it may, from now on."""
         left, state = self._replay(running, self.density, channels, True)
-        if not (left < LESS * before and abs(state[self._mass] - self._segments[0][0][self._mass]) > self._another):
+        another = self._another * max(1.0 - self._agreed / AGREED, SURELY)
+        if not (left < LESS * before and abs(state[self._mass] - self._segments[0][0][self._mass]) > another):
             return False
         running.state[self._activity] = LARGEST_ACTIVITY
         return True

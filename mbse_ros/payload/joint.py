@@ -166,9 +166,9 @@ class JointEstimator:
             return ()
         slopes = self._slopes(self._filter.value)
         through = self._errors()[1] @ slopes
-        kg = np.zeros(len(self.machine.parameters.names))
-        kg[self._consider] = np.abs(through) * np.sqrt(self._common.stated)
-        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - self._common.stated @ through ** 2), 0.0)),
+        kg, stated = np.zeros(len(self.machine.parameters.names)), self._common.stated
+        kg[self._consider] = np.abs(through) * np.sqrt(stated)
+        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - stated @ through ** 2), 0.0)),
                       kg[np.flatnonzero(self.machine.parameters.stddev)])
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:

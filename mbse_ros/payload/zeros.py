@@ -44,7 +44,10 @@ class Zero(NamedTuple):
 
 
 def position_zeros(machine: Machine) -> dict[int, Channel]:
-    """Zeros of position sensors by their places among the consider parameters."""
+    """Zeros of position sensors by their places among the consider parameters; none where the load hangs, whose swing
+    makes masses contradict each other, too."""
+    if machine.swings:
+        return {}
     names = machine.parameters.consider_names
     keys = {f'sensors.{item.sensor.name}.bias': item for item in machine.all_channels
             if item.name.startswith('position/') and item.sensor.coordinate}

@@ -95,7 +95,7 @@ def run_case(case: FaultCase) -> dict[str, Any]:
     samples = faulty_samples(FAULTS[case.fault], case.sensor, machine, frames, case.begin, case.seed)
     seen, failure = outcomes_of(case.machine, case.valve, frames, samples)
     if not seen and not failure:
-        waiting = _pipeline(case.machine, case.valve).interpolator.waiting_for
+        waiting = _pipeline(case.machine, case.valve, ()).interpolator.waiting_for
         failure = f'no estimate: nothing was received of {", ".join(waiting)}'
     return faulty_row(case, seen, clean_run(case.machine, case.valve, case.seed, case.duration)[0], failure)
 
@@ -261,7 +261,7 @@ def simulated(machine: Machine, plant: Plant, seed: int, duration: float,
 
 
 @lru_cache(maxsize=2)
-def _pipeline(name: str, valve: str, tuning: tuple[str, ...] = ()) -> Pipeline:
+def _pipeline(name: str, valve: str, tuning: tuple[str, ...]) -> Pipeline:
     return Pipeline(machine_of(name, valve), **parse_tuning(tuning))
 
 

@@ -10,14 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import crane
 from source_tree import ROOT
-from spoilt_runs import SPOILT, usual, values
+from spoilt_runs import SPOILT, chain, usual, values
 
 from mbse_ros.monitor import faults
 from mbse_ros.monitor.faults import DOUBTS, KINDS, NONE, Fault, Kind, joined, reason_of
 from mbse_ros.scale.reading import reading
-from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
 
@@ -45,7 +43,7 @@ def test_words_decide_nothing(kind, monkeypatch):
     def words():
         old = ' '.join(rng.sample([*(item.reason for item in KINDS.values()), 'rejected', 'not trusted yet'], 2))
         return rng.choice([old, ''.join(rng.choices(string.ascii_letters + ' :;,', k=30))])
-    before, pipeline = usual(kind), Pipeline(crane('unknown'))
+    before, pipeline = usual(kind), chain()
     for fault, item in KINDS.items():
         monkeypatch.setitem(KINDS, fault, item._replace(reason=words()))
     for one in before:

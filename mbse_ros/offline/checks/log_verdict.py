@@ -161,8 +161,8 @@ def state_lines(track: Track) -> list[str]:
         lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
     wrong = np.flatnonzero(track.observer_faults & np.uint32(Fault.FORCE_BALANCE))
     if len(wrong):
-        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma). The '
-                     'interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma). '
+                     'The interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
                      'calibrate says which number of the file is missing')
     wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
                            & (track.status == PayloadStatus.UPDATING))
