@@ -31,13 +31,13 @@ def frames():
     return simulate(200.0, 2)[:500]
 
 
-@cache
 def chain():
     """One that has seen nothing; a sensor that is wrong can be taken for an error of the force balance, of which old
     bags know nothing: none is looked for."""
     return Pipeline(crane('unknown'), observer=ObserverSettings(force_error=0.0))
 
 
+@cache
 def usual(kind):
     """Outputs of a pipeline whose samples of one channel are spoilt for a while."""
     pipeline = chain()
