@@ -4,10 +4,11 @@ piston, another body than in the file.
 
 A balance that is trusted more than it deserves pulls motion and pressures away from their samples, always to the same
 side. Innovations of a filter that is right have mean 0: so their means over ``WINDOWS`` are compared with their own
-deviations. Where one is beyond, the last ``REPLAY`` s run again with larger densities of the balance's error (a bank,
-a decade apart): if one of them takes the bias away, the balance is what is wrong, and the smallest that does, and a
-decade for what the motion has already given way, holds from then on. A valve or a sensor that is wrong keeps its bias
-with any of them, and nothing changes. What was weighed before counts as if that density had been known.
+deviations, and with what the uncertain numbers of the file make of them; at rest, where friction hides what pressures
+show, none counts. Where one is beyond, the last ``REPLAY`` s run again with larger densities of the balance's error (a
+bank, half a decade apart): if one of them takes the bias away, the balance is what is wrong, and the smallest that
+does, and a decade for what the motion has already given way, holds from then on. A valve or a sensor that is wrong
+keeps its bias with any of them, and nothing changes. What was weighed before counts as if that density had been known.
 
 From then on the residuals of the balance say how large its error is (covariance matching: R. K. Mehra, Approaches to
 adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the density rises with them at once and falls within
@@ -24,6 +25,7 @@ from math import exp, inf
 
 import numpy as np
 
+from ..errors import SettingError
 from ..machine import Machine
 from .activity import activity_of
 from .hydraulic_dekf import HydraulicFilter
@@ -45,8 +47,8 @@ NEARLY = 1.5, 0.1   # times the share that the largest leaves, and share, up to 
 MARGIN = 10.0       # factor on the one that is found
 MATCHED = 2.0       # deviations of a mean residual of the balance, from which its density rises
 TIME, LASTS = 0.3, 3.0          # s for which the error stays the same: for the motion, for the mass
-FALLS = 60.0        # s
-USUAL = 0.1
+FALLS = 60.0        # s within which a density falls to what the residuals say
+USUAL = 0.1         # largest error that is looked for by default, a share of the largest pressure
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that share of it is enough: a force that is
                                 # not in the file is there from the first motion on, loads come later
@@ -85,7 +87,9 @@ class ForceError:
         self.configure(0.0, 0.0)
 
     def configure(self, stated: float, largest: float) -> None:
-        """With a stated ``force_psd``; nothing is known of an error beyond it."""
+        """With a stated ``force_psd``; nothing is known of an error beyond it. Raises SettingError."""
+        if -1.0 < largest < 0.0:
+            raise SettingError('observer.force_error', largest, '-1, or from 0 to 1')
         largest = self._usual if largest < 0.0 else largest
         self._stated, self._largest = stated, 2.0 * (largest * self._pressure) ** 2 * TIME
         self.reset()

@@ -11,6 +11,7 @@ from core_support import crane, simulate
 from spoilt_runs import SPOILT
 
 from mbse_ros.bags.channel_samples import Sample
+from mbse_ros.errors import SettingError
 from mbse_ros.filters.force_error import BIASED, ForceError
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
@@ -70,6 +71,11 @@ def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
 def test_by_default_it_is_looked_for_where_no_tool_touches_soil(name, stated, largest):
     error = Pipeline(load_machine(name), observer=ObserverSettings(force_error=stated)).observer._observer._error
     assert error._largest == pytest.approx(2.0 * (largest * error._pressure) ** 2 * 0.3)
+
+
+def test_a_largest_error_between_none_and_the_usual_one_is_refused():
+    with pytest.raises(SettingError, match='-1, or from 0 to 1'):
+        Pipeline(load_machine('patu655_lift'), observer=ObserverSettings(force_error=-0.5))
 
 
 def test_an_estimate_of_a_log_says_it():
