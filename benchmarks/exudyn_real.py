@@ -2,7 +2,7 @@
 """A machine that Exudyn moves, with a boom that bends and a spring and a damper beside each piston, weighed.
 
     python benchmarks/exudyn_real.py patu655_lift --payload 200 --damper 100e3 --bending 2     # with Exudyn installed
-    python benchmarks/exudyn_real.py patu655_lift --damper 100e3 --set observer.force_error=0.1 --bag lift
+    python benchmarks/exudyn_real.py patu655_lift --damper 100e3 --set observer.force_error=0 --bag lift
 
 It shares no code with the package up to the log: see ``exudyn_machine``. The log goes through ``mbse estimate`` with
 the file as it is, once for each kind of valve, and is kept with ``--bag``.
