@@ -37,8 +37,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
              estimator: str | None = None, sensors: Sequence[str] | None = None, step: float | None = None,
              valve: str | None = None, output: str | Path | None = None, preset: str | Path | None = None,
              tuning: Tuning | None = None, every: float = 0.0, sources: str | Path | None = None,
-             namespace: str | None = None, backend: str = 'auto', full: bool = True
-             ) -> MachineEstimate | MotionEstimate:
+             namespace: str | None = None, backend: str = 'auto', full: bool = True, attachment: str | None = None,
+             scale: str | Path | None = None) -> MachineEstimate | MotionEstimate:
     """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
 
     ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
@@ -52,9 +52,9 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
 
     ``estimator``: a filter by its name in ``filters.filters``, default ``hydraulic`` of a machine and ``errorEKF_FE``
     of a mechanism. Of a mechanism: ``sensors`` (default all), ``step``, s (default the fastest sensor's period). Of a
-    machine: ``valve``, the kind of all its valves; ``every``: a result each so many s, see
-    ``offline.bag.estimate_bag``; without ``full`` the state over time is not kept, and only the words and the JSON of
-    the result are there.
+    machine: ``valve``, the kind of all its valves; ``attachment``, the tool on it, and the file of its ``scale``, as of
+    ``load``; ``every``: a result each so many s, see ``offline.bag.estimate_bag``; without ``full`` the state over time
+    is not kept, and only the words and the JSON of the result are there.
 
     Times of the result are those of the arrays; of a bag seconds from its first sample, of a machine from where all its
     sensors have begun. Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be
@@ -64,7 +64,7 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
     >>> bool(lift.lower[-1] < 200.0 < lift.upper[-1])
     True
     """
-    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
+    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend, attachment, scale)
     before, found = _of_preset(preset, isinstance(item, Machine)), words(tuning or {})
     if step is not None:
         check_positive(step=step)
@@ -74,7 +74,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
             from ..filters.filters import check_filter  # here, as those of mechanisms take their time to import
             check_filter(estimator, hydraulics=True)
             found = [f'observer.estimator={estimator}', *found]
-        return of_machine(log, item, [*before, *found], namespace, backend, sources, every, output, full, assumed)
+        return of_machine(log, item, [*before, *found], namespace, backend, sources, every, output, full, assumed,
+                          scale or '')
     refuse_options('a machine', {'every': every or None})
     if estimator is not None:
         from ..filters.filters import check_filter
@@ -105,8 +106,8 @@ def _of_preset(preset: str | Path | None, machine: bool) -> list[str]:
 @lengthy('estimating')
 def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str | None, backend: str,
                sources: str | Path | None = None, every: float = 0.0, output: str | Path | None = None,
-               full: bool = True, assumed: tuple[str, ...] = ()) -> MachineEstimate:
-    """Of a machine; ``assumed``: that it is this one, a warning."""
+               full: bool = True, assumed: tuple[str, ...] = (), scale: str | Path = '') -> MachineEstimate:
+    """Of a machine; ``assumed``: that it is this one, a warning; ``scale``: file of the scale."""
     from ..bags.writer import written_outputs
     from ..offline.bag import (  # here, as they take their time to import
         KINDS,
@@ -115,15 +116,17 @@ def of_machine(log: Log, machine: Machine, tuning: Sequence[str], namespace: str
         parse_tuning,
     )
     settings, facts = parse_tuning(tuning, KINDS), {'Tuning': ', '.join(tuning)} if tuning else {}
+    if machine.description.attachment is not None:
+        facts['Attachment'] = machine.description.attachment.name
     if isinstance(log, (str, Path)):
         maps = loaded_sources(sources)
         with written_outputs(machine, None if output is None else Path(output)) as take:
-            found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every=every)
+            found = estimate_bag(Path(log), machine, settings, namespace, backend, maps, full, take, every, scale)
         return replace(found, facts={'Bag': str(log), **facts}, warnings=(*assumed, *found.warnings))
     refuse_options('a bag', {'sources': sources, 'output': output})
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])
-    found = estimate_samples(samples.listed(), machine, settings, backend, every)
+    found = estimate_samples(samples.listed(), machine, settings, backend, every, scale)
     first = (found.track.stamp_ns[0] - samples.stamps_ns[0]) * 1e-9
     t = found.track.with_pauses
     return replace(found, facts=facts, times=samples.t[0] + first + t - t[0])

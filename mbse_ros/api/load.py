@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..compiled.compiler import BACKENDS
 from ..description.load import describe
+from ..description.model import MechanismDescription
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError, check_choice, refuse_options
 from ..machine import Machine
 from ..machine.find_machine import with_valves
+from ..scale.scale_file import equipped
 from .checked import checked
 
 if TYPE_CHECKING:
@@ -23,14 +25,17 @@ Loadable = str | Path | Model | Machine
 
 @checked
 def load(name: str | Path, *, coordinates: str | None = None, independent: Sequence[str] | None = None,
-         free: Collection[str] = (), backend: str = 'auto', valve: str | None = None) -> Model | Machine:
+         free: Collection[str] = (), backend: str = 'auto', valve: str | None = None, attachment: str | None = None,
+         scale: str | Path | None = None) -> Model | Machine:
     """A ``Machine`` (a file with cylinders) or the ``Model`` of a mechanism.
 
     ``name``: of a file in config/machines or config/mechanisms, 'n_four_bar:N', or a path to a .yaml file. Of a
     mechanism: ``coordinates`` ('natural', 'reference_point', 'relative') and ``independent`` ones (their names; empty:
     to be chosen) instead of the file's, ``free``: numbers that stay parameters, ``backend`` ('auto', 'c' or 'vm') of
-    its compiled functions. Of a machine: ``valve``, the kind of all its valves ('orifice', 'compensated', 'unknown').
-    Raises DescriptionError (file, key, value, what was expected), SettingError, PositionProblemError.
+    its compiled functions. Of a machine: ``valve``, the kind of all its valves ('orifice', 'compensated', 'unknown');
+    ``attachment``, the tool that it carries, by its name in the file of the ``scale`` (default: the machine's section
+    `scale`): its equations have it. Raises DescriptionError (file, key, value, what was
+    expected), SettingError, ScaleError, PositionProblemError.
 
     >>> load('four_bar').independent
     ('theta',)
@@ -43,18 +48,27 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
                     'backend': None if backend == 'auto' else backend}
     if description.cylinders:
         refuse_options('a mechanism', of_mechanism)
-        return Machine(description if valve is None else with_valves(description, valve))
-    refuse_options('a machine', {'valve': valve})
+        return Machine(_changed(description, valve, attachment, scale))
+    refuse_options('a machine', {'valve': valve, 'attachment': attachment, 'scale': scale})
     return Model(description, coordinates, None if independent is None else tuple(independent), free, backend)
 
 
-def loaded(item: Loadable, valve: str | None = None) -> Model | Machine:
+def _changed(description: MechanismDescription, valve: str | None, attachment: str | None, scale: str | Path | None
+             ) -> MechanismDescription:
+    """What was asked for instead of what the file says."""
+    described = description if valve is None else with_valves(description, valve)
+    return equipped(described, attachment or '', scale or '')
+
+
+def loaded(item: Loadable, valve: str | None = None, attachment: str | None = None, scale: str | Path | None = None
+           ) -> Model | Machine:
     """What ``load`` gave, or gives for a name or a path; raises SettingError for anything else."""
     if isinstance(item, (str, Path)):
-        return load(item, valve=valve)
-    if isinstance(item, Machine) and valve is not None:
-        return Machine(with_valves(item.description, valve))
-    refuse_options('a machine', {'valve': valve})
+        return load(item, valve=valve, attachment=attachment, scale=scale)
+    if isinstance(item, Machine) and (valve is not None or attachment):
+        return Machine(_changed(item.description, valve, attachment, scale))
+    if not isinstance(item, Machine):
+        refuse_options('a machine', {'valve': valve, 'attachment': attachment, 'scale': scale})
     if isinstance(item, (Model, Machine)):
         return item
     raise SettingError('model', type(item).__name__, 'a name, a path, or what mbse_ros.load gives')
@@ -76,8 +90,8 @@ def named(item: Loadable) -> str:
 
 
 def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadable | None = None,
-             valve: str | None = None, namespace: str | None = None, backend: str = 'auto'
-             ) -> tuple[Model | Machine, tuple[str, ...]]:
+             valve: str | None = None, namespace: str | None = None, backend: str = 'auto',
+             attachment: str | None = None, scale: str | Path | None = None) -> tuple[Model | Machine, tuple[str, ...]]:
     """What logs are of: the ``mechanism``, if one is given, else the ``machine``, else the one that the bags name; and
     warnings where they name none.
 
@@ -86,12 +100,12 @@ def recorded(bags: Sequence[object], machine: Loadable | None, mechanism: Loadab
     if mechanism is not None:
         if machine is not None:
             raise SettingError('machine', machine, 'a machine or a mechanism, not both')
-        refuse_options('a machine', {'valve': valve})
+        refuse_options('a machine', {'valve': valve, 'attachment': attachment, 'scale': scale})
         return model_of(mechanism, backend), ()
     if machine is not None:
-        return loaded(machine, valve), ()
+        return loaded(machine, valve, attachment, scale), ()
     name, assumed = recorded_name(bags, namespace)
-    return loaded(name, valve), assumed
+    return loaded(name, valve, attachment, scale), assumed
 
 
 def recorded_name(bags: Sequence[object], namespace: str | None = None) -> tuple[str, tuple[str, ...]]:

@@ -71,11 +71,11 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
         if len(truck) > len(some):
             raise SettingError('truck', truck[len(some)], f'one for each of the {len(some)} bags at most')
         settings = parse_tuning(words(tuning or {}), KINDS)
-        item, assumed = recorded(some, machine, valve=valve, namespace=namespace)
+        item, assumed = recorded(some, machine, valve=valve, namespace=namespace, attachment=attachment, scale=scale)
         if not isinstance(item, Machine):
             raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
-        found = weigh_bags(some, item, settings, scale_of(item, scale or ''), attachment or '', truck, namespace,
-                           backend, loaded_sources(sources), every)
+        found = weigh_bags(some, item, settings, scale_of(item, scale or ''), truck, namespace, backend,
+                            loaded_sources(sources), every)
         found = replace(found, warnings=(*assumed, *found.warnings))
     return replace(found, several=len(some) > 1,
                    comparison=None if known is None else compare(compared(known, found)))

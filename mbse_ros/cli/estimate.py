@@ -11,6 +11,7 @@ import typer
 import mbse_ros as mbse
 
 from .arguments import (
+    Attachment,
     Backend,
     Every,
     Full,
@@ -19,6 +20,7 @@ from .arguments import (
     OfBag,
     OfMachine,
     OfSensors,
+    ScaleOf,
     Set,
     Sources,
     Valve,
@@ -41,6 +43,8 @@ def estimate(
         step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,
+        attachment: Attachment = None,
+        scale: ScaleOf = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Folder of a bag for the estimates.')] = None,
         json_: Json = None,
@@ -63,9 +67,9 @@ def estimate(
     check_outputs(output, json_, report)
     names = names_of(sensors)
     found = mbse.estimate(bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
-                          sensors=names or None, step=step, valve=valve, output=output, preset=preset,
-                          tuning=set_ or (), every=every, sources=sources, namespace=namespace, backend=backend,
-                          full=full or report is not None)
+                          sensors=names or None, step=step, valve=valve, attachment=attachment, scale=scale,
+                          output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,
+                          namespace=namespace, backend=backend, full=full or report is not None)
     if report is not None:
         typer.echo(f'report: {found.report(report)}')
     hand_over(found, json_, full)

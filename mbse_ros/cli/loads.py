@@ -11,7 +11,7 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import SettingError
-from .arguments import Backend, Every, Json, Namespace, OfMachine, Sources, Valve, hand_over
+from .arguments import Attachment, Backend, Every, Json, Namespace, OfMachine, ScaleOf, Sources, Valve, hand_over
 
 
 def loads(
@@ -31,10 +31,8 @@ def loads(
             help='Instead of bags: the records of a live scale, its SQLite file.')] = None,
         repair: Annotated[bool, typer.Option(
             '--repair', help='With --records: write what is whole of a damaged file into x.repaired.db.')] = False,
-        scale: Annotated[str | None, typer.Option(
-            help="File of attachments and load chart. [the section `scale` of the machine's file]")] = None,
-        attachment: Annotated[str | None, typer.Option(
-            help='Attachment on the machine, by its name in that file. [none]')] = None,
+        scale: ScaleOf = None,
+        attachment: Attachment = None,
         truck: Annotated[list[str] | None, typer.Option(
             help='Truck that a bag is for; repeat it, in the order of the bags.')] = None,
         words: Annotated[list[str] | None, typer.Option(

@@ -191,6 +191,20 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Attachment:
+    """A tool that a machine may carry: ``mass``, kg, by which it is heavier than what the machine's file has in its
+    place, with the deviation ``stddev``; ``center``: where that mass is, m, in the frame of the payload's body, (value,
+    stddev) of each axis; empty: where the load is. ``key`` of the ``file`` that it is from."""
+
+    name: str
+    mass: float
+    stddev: float = 0.0
+    center: tuple[tuple[float, float], ...] = ()
+    file: str = field(default='', compare=False)
+    key: str = field(default='', compare=False)
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Errors of the numbers ``keys`` that bags have made depend on each other.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
 from .language.entry import Entry
-from .machine_parts import Base, Calibration, Cylinder, Hydraulics, Payload
+from .machine_parts import Attachment, Base, Calibration, Cylinder, Hydraulics, Payload
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
 FORCES = {'rad': 'N*m', 'm': 'N'}
@@ -265,7 +265,7 @@ class MechanismDescription:
     ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed, or ``payloads``, two or more by
     name; ``sources`` is that section as it stands, for the room `sources` to read, and ``scale`` for `scale`;
     ``calibration``: which of its numbers' errors depend on each other. ``remarks``: what of a URDF is not used, or was
-    assumed.
+    assumed. ``attachment``: the tool that the payload's body has been given, see ``machine.attachment``.
     """
 
     file: str
@@ -299,6 +299,7 @@ class MechanismDescription:
     friction: dict[str, JointFriction] = field(default_factory=dict)
     quasi_velocities: dict[str, QuasiVelocity] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
+    attachment: Attachment | None = field(default=None, repr=False, compare=False)      # its mass is in the body's
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

@@ -68,11 +68,16 @@ class ScaleNode(ManagedNode[Machine]):
     def __init__(self) -> None:
         super().__init__()
         self._store: RecordStore | None = None
+        self._fitted = self.tuning.attachment       # of the equations of all nodes
         for name, action in (('zero', lambda: self.stage.zero()), ('load_done', lambda: self.stage.load_done()),
                              ('undo', lambda: self.stage.undo()),
                              ('new_truck', lambda: self.stage.new_truck(self.tuning.truck, self.tuning.target))):
             self.create_service(Trigger, f'~/{name}', self._button(action))
         self.create_service(ScaleOrder, '~/order', self._ordered)
+
+    def load(self) -> Machine:
+        """The machine with the attachment that it had at the start."""
+        return self.settings.load(self._fitted)
 
     def build(self, machine: Machine) -> None:
         """The stage with its records, the outputs."""
@@ -143,6 +148,8 @@ class ScaleNode(ManagedNode[Machine]):
             return
         self._pace.done('live', live.stamp_ns)
         self._live.publish(self._text(live_values(live, self._trouble)))
+        if live.question:
+            self.warnings('tool', live.question)
         if live.status in KNOWN and isfinite(live.mass):
             self._mass.publish(packed_number(live.mass))
         report = status_of(live, self._trouble, self._notice)

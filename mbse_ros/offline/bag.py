@@ -23,7 +23,7 @@ from ..machine import Machine
 from ..machine.find_machine import DEFAULT
 from ..monitor.clocks import Ages
 from ..payload.mass import PayloadSettings
-from ..scale.scale_file import ScaleSettings
+from ..scale.scale_file import ScaleSettings, scale_of
 from ..scale.stage import ScaleStage
 from ..settings import Settings
 from ..sources.map import SourceMap
@@ -77,12 +77,14 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
                  backend: str = 'auto', sources: SourceMap | None = None, states: bool = True,
-                 take: Callable[[Output], None] | None = None, every: float = 0.0) -> MachineEstimate:
+                 take: Callable[[Output], None] | None = None, every: float = 0.0, scale: str | Path = ''
+                 ) -> MachineEstimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
     ``states``: keep what the end of each segment has of them; ``take`` gets each Output as it comes, none is kept.
     ``every``: a result each so many s, in fewer calls; motion and mass are the same, but what is looked for in the
-    samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes.
+    samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes. ``scale``: file of
+    attachments, by default the machine's section `scale`.
     Where the bag has the segments of a graph, each step has the command that it had there, see ``RecordedCommands``.
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
     there is no memory left, DescriptionError for a map that does not fit the bag.
@@ -90,7 +92,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
     used = RecordedCommands(source, machine.commands, reader.namespace)
-    found = _Passed(reader, machine, tuning, backend, states, every, used, str(source.path))
+    found = _Passed(reader, machine, tuning, backend, states, every, used, str(source.path), scale)
     found.run(take)
     warnings = reader.warnings + found.log.dropped.lines()
     other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine,
@@ -101,9 +103,9 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
-                     backend: str = 'auto', every: float = 0.0) -> MachineEstimate:
+                     backend: str = 'auto', every: float = 0.0, scale: str | Path = '') -> MachineEstimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
-    found = _Passed(samples, machine, tuning, backend, True, every)
+    found = _Passed(samples, machine, tuning, backend, True, every, scale=scale)
     found.run()
     warnings = found.log.dropped.lines()
     if not found.tracker:
@@ -120,10 +122,11 @@ class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
-                 every: float = 0.0, used: RecordedCommands | None = None, name: str = 'samples') -> None:
+                 every: float = 0.0, used: RecordedCommands | None = None, name: str = 'samples',
+                 scale: str | Path = '') -> None:
         self.samples, self.tracker, self.seconds, self.name = LogSamples(), Tracker(states), 0.0, name
         tuning = dict(tuning)
-        self.loads, self.uncounted = _loads_of(machine, tuning.pop('scale', ScaleSettings()), name)
+        self.loads, self.uncounted = _loads_of(machine, tuning.pop('scale', ScaleSettings()), name, scale)
         self.log, self.used = LongLog(reader, machine, tuning, backend, every, self.samples, commands=used), used
 
     def run(self, take: Callable[[Output], None] | None = None) -> None:
@@ -149,7 +152,8 @@ class _Passed:
         if self.loads is not None:
             self.loads.close()
             loads, _ = self.loads.doubted(lambda load: verdict.doubts)
-        warnings = [*other, *verdict.wrong, *warnings, *verdict.odd, *stage_lines(pipeline, self.used)]
+        warnings = [*other, *verdict.wrong, *warnings, *verdict.odd, *stage_lines(pipeline, self.used),
+                    *(self.loads.questions if self.loads is not None else [])]
         return MachineEstimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads,
                                pipeline.payload.budget, verdict.doubts, self.uncounted,
                                budgets=pipeline.payload.budgets)
@@ -176,12 +180,12 @@ def check_memory(name: str) -> None:
                        '`mbse loads` and `mbse fleet` weigh logs of any length, `ros2 bag convert` cuts them')
 
 
-def _loads_of(machine: Machine, settings: ScaleSettings, bag: str) -> tuple[LogLoads | None, str]:
+def _loads_of(machine: Machine, settings: ScaleSettings, bag: str, scale: str | Path) -> tuple[LogLoads | None, str]:
     """What finds the loads of a log, or why nothing does."""
     if machine.description.payloads:
         return None, 'they are found where there is one `payload`, and this machine has several'
     try:
-        found = LogLoads(ScaleStage(machine, settings))
+        found = LogLoads(ScaleStage(machine, settings, scale_of(machine, scale)))
     except DescriptionError as error:
         return None, str(error)
     found.begin(bag)

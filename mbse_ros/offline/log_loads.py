@@ -93,6 +93,7 @@ class LogLoads:
         self.loads: list[WeighedLoad] = []
         self.records: list[Record] = []
         self.recordings: dict[int, int] = {}
+        self.questions: list[str] = []          # of the tool
         self._elapsed, self._begin_ns, self._begins = Elapsed(), 0, True
 
     def begin(self, bag: str, continues: bool = False) -> None:
@@ -109,7 +110,10 @@ class LogLoads:
         self._elapsed.add(segment.start_ns, segment.stamp_ns, segment.restart)
         if self._begins:
             self._begin_ns, self._begins = self._elapsed.total, False
+        asked = self.stage.question
         self.note(self.stage.process(output.state, output.payload))
+        if (question := self.stage.question) is not None and question is not asked:
+            self.questions.append(f't = {self.seconds(question.stamp_ns):.1f} s: {question.text}')
 
     def close(self) -> None:
         """A recording is over: a load that still hangs there counts as it is."""

@@ -18,7 +18,7 @@ from ..scale.book import Book
 from ..scale.reading import HELD
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
-from ..scale.scale_file import BARE, Overload, ScaleFile, ScaleSettings
+from ..scale.scale_file import Overload, ScaleFile, ScaleSettings
 from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
@@ -37,18 +37,18 @@ PART = 4_000_000    # samples of a bag that are judged at once: what they take o
 
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
-               attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
+               trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
                sources: SourceMap | None = None, every: float = 0.0) -> Loads:
     """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
     hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag;
     ``every``: as of ``estimate_bag``.
 
-    Raises BagError where no estimate comes out, DescriptionError, ScaleError for an attachment that is not known.
+    Raises BagError where no estimate comes out, DescriptionError.
     """
     rest = {room: value for room, value in tuning.items() if room != 'scale'}
     run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file), every)
-    if attachment != BARE:
-        run.log.note(run.log.stage.attach(attachment))
+    if machine.description.attachment is not None:
+        run.log.note(run.log.stage.attach(machine.description.attachment.name))
     for place, bag in enumerate(bags):
         run.read(bag, rest, backend, trucks[place] if place < len(trucks) else '', namespace, sources)
     run.log.close()
@@ -94,7 +94,7 @@ class _Run:
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
         """One bag, by the caller's thread alone."""
-        source, first, begun = open_bag(bag), None, self.seconds
+        source, first, begun, asked = open_bag(bag), None, self.seconds, len(self.log.questions)
         held: defaultdict[str, float] = defaultdict(float)      # s by reason
         reader = sample_reader(source, self.machine, namespace, sources)
         used = RecordedCommands(source, self.machine.commands, reader.namespace)
@@ -137,7 +137,8 @@ class _Run:
         other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), self.machine,
                                                         topics.payloads(source.topics, reader.namespace))]
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
-            *other, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used)))]
+            *other, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used),
+            *self.log.questions[asked:]))]
         if first is not None and self._last_ns is not None:
             self._spans.append((name, first, self._last_ns))
             self.warnings += [f'{name}: of the same time as {other_name}: what was weighed in both is counted twice'

@@ -29,6 +29,7 @@ from ..streams.records import PayloadStatus
 from .load import CARRIED, COUNTED, EMPTY, NOTHING, PUT_BACK, UNKNOWN, Carried, Level, Load, UncertainMass
 from .reading import KNOWN, Place, Reading, named_slopes
 from .scale_file import ScaleSettings
+from .tool_question import Stops
 
 BIN_NS = 50_000_000     # of the part that may yet be left out
 HELD = 1e-3             # weight of an estimate that is only held, in that of one that is measured
@@ -145,6 +146,7 @@ class Detector:
         self._place: Place | None = None
         self._seen: Place | None = None         # where the machine was when the mass was not held last
         self._came: Place | None = None         # and before the level that may begin
+        self._stops = Stops()
 
     @property
     def carrying(self) -> bool:
@@ -170,6 +172,10 @@ class Detector:
     def settled(self) -> bool:
         """Whether a level has been found."""
         return self._plateau is not None
+
+    def jump(self) -> UncertainMass | None:
+        """By how much the empty machine weighs more, or less, since a stop, once; None where nothing says so."""
+        return self._stops.jump()
 
     def same(self, first: float, second: float) -> bool:
         """Whether two masses, kg, differ by less than counts."""
@@ -204,6 +210,7 @@ class Detector:
             self._faults |= reading.faults
         self._place = reading.place or self._place
         reading = replace(reading, place=self._place) if reading.place is None else reading
+        self._stops.take(reading, pause)
         if reading.status is PayloadStatus.CONTACT:
             self._touch(reading, dt)
         if not (reading.known or self._settling(reading)):
@@ -318,6 +325,8 @@ class Detector:
     def _settle(self, new: Plateau) -> list[Load]:
         """Another level begins; returns the load that ends by it."""
         old, carried, found, unseen = self._plateau, self._carried, [], self._unknown > UNSEEN
+        if carried is None and old is not None and old.trusted:
+            self._stops.changed(new.mass(False) - old.mass(True))
         if carried is None:
             if self._is_load(new):
                 self._take(old, new, not unseen, self._empty and not unseen and self._stayed(new))

@@ -15,6 +15,7 @@ from ..report.files import plain
 from ..streams.records import PayloadEstimate, PayloadStatus
 from .book import Book, Tally
 from .detection import Detector
+from .load import NOTHING, UncertainMass
 from .reading import KNOWN
 from .record import LOAD, Record
 from .scale_file import LoadChart, Overload
@@ -31,7 +32,7 @@ class Live:
     ``total_interval``, the ``untrusted`` ones with their ``untrusted_total`` beside it, ``target``, 0 for none,
     ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
     still takes, kg; ``truck_number``, from 1; ``last_load``: number of the record of the last load that counts, 0 for
-    none.
+    none; ``question``: what the scale asks of the tool, '' where it asks nothing.
     """
 
     stamp_ns: int
@@ -61,10 +62,13 @@ class Live:
     tip_off: float
     truck_number: int
     last_load: int
+    question: str = ''
 
 
-def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float, chart: LoadChart | None) -> Live:
-    """Of an estimate, after the detector has taken it."""
+def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float, chart: LoadChart | None,
+         fitted: UncertainMass = NOTHING, question: str = '') -> Live:
+    """Of an estimate, after the detector has taken it; ``fitted``: the attachment that the machine's equations have,
+    which hangs there as well."""
     filling = book.filling
     tare, known = detector.tare_now, payload.status in KNOWN and isfinite(payload.mass)
     net, stddev = payload.mass - tare.value, hypot(payload.stddev, tare.stddev)
@@ -73,17 +77,18 @@ def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float
         stddev = (level - tare).stddev      # knows which errors load and tare have in common
     sure = known or payload.status is PayloadStatus.IMPLAUSIBLE     # too much for the machine is too much for the chart
     overload = Overload.NOT_KNOWN if chart is None or not sure else chart.judged(
-        radius, payload.upper, detector.settings.overload_warning)
+        radius, payload.upper + fitted.value, detector.settings.overload_warning)
     remaining, tally = filling.remaining, filling.tally
     over = 0.0
     if remaining is not None and detector.carrying and not detector.counted and known:
         over = max(net - max(remaining, 0.0), 0.0)
-    return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
-                payload.status, payload.reason, payload.faults.words, detector.carrying, detector.since_ns,
-                detector.counted, radius, chart.limit(radius) if chart is not None else float('nan'), overload,
+    return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass + fitted.value,
+                payload.upper + fitted.value, payload.status, payload.reason, payload.faults.words, detector.carrying,
+                detector.since_ns, detector.counted, radius,
+                chart.limit(radius) if chart is not None else float('nan'), overload,
                 filling.name, tally.count, tally.mass.value, tally.mass.interval, tally.untrusted, tally.doubted.value,
                 filling.target, remaining, filling.reached, over, book.fillings,
-                book.last.number if book.last is not None else 0)
+                book.last.number if book.last is not None else 0, question)
 
 
 def text_of(values: Mapping[str, Any]) -> str:

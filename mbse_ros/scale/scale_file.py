@@ -18,7 +18,11 @@ from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..description.language.quantity import ValueKind, not_negative, positive
 from ..description.language.scalar import Numbers
+from ..description.machine_parts import Attachment
+from ..description.model import MechanismDescription
+from ..errors import ScaleError, did_you_mean
 from ..machine import Machine
+from ..machine.attachment import with_attachment
 from ..resources import read_text
 from ..settings import Settings, setting
 from .load import NOTHING, UncertainMass
@@ -27,6 +31,7 @@ LEAST_LOAD = 0.03       # of the range of payload.limits, where the tuning leave
 LEAST_CHANGE = 0.02
 FORMAT = 'mbse/scale/1'
 _PARTS = ('attachments', 'load_chart')
+FARTHEST = 100.0        # m, of an attachment from the frame of its body
 BARE = ''       # name of no attachment
 
 
@@ -104,15 +109,24 @@ class LoadChart:
 
 @dataclass(frozen=True)
 class ScaleFile:
-    """``attachments``: what each weighs more than what the machine's file has in its place; ``chart``: None without
-    one."""
+    """``attachments`` by their names; ``chart``: None without one."""
 
-    attachments: Mapping[str, UncertainMass] = field(default_factory=dict)
+    attachments: Mapping[str, Attachment] = field(default_factory=dict)
     chart: LoadChart | None = None
 
-    def attachment(self, name: str) -> UncertainMass | None:
-        """What an attachment weighs, with its cause; nothing for none, None for one that is not known."""
-        return NOTHING if name == BARE else self.attachments.get(name)
+    def attachment(self, name: str) -> Attachment | None:
+        """One by its name, None for none; raises ScaleError for one that is not known."""
+        if name != BARE and name not in self.attachments:
+            known = ', '.join(self.attachments) or "none: the scale's file names no attachments"
+            raise ScaleError(f'attachment: got {name!r}, expected one of {known}{did_you_mean(name, self.attachments)}')
+        return self.attachments.get(name)
+
+
+def mass_of(item: Attachment | None) -> UncertainMass:
+    """What an attachment weighs more than what the machine's file has in its place, with its cause."""
+    if item is None:
+        return NOTHING
+    return UncertainMass(item.mass, 0.0, {f'attachment/{item.name}': item.stddev} if item.stddev else {})
 
 
 def load_scale_file(path: str | Path) -> ScaleFile:
@@ -123,12 +137,21 @@ def load_scale_file(path: str | Path) -> ScaleFile:
     return _read(parts)
 
 
-def scale_of(machine: Machine, path: str | Path = '') -> ScaleFile:
+def scale_of(machine: Machine | MechanismDescription, path: str | Path = '') -> ScaleFile:
     """That of a path, else of the section of the machine's own file, else an empty one; raises DescriptionError."""
     if str(path):
         return load_scale_file(path)
-    entry = machine.description.scale
+    entry = (machine.description if isinstance(machine, Machine) else machine).scale
     return ScaleFile() if entry is None else _read(entry.mapping([], _PARTS))
+
+
+def equipped(description: MechanismDescription, name: str, path: str | Path = '') -> MechanismDescription:
+    """A machine with an attachment, by its name in the file of the scale, see ``scale_of``; '' for none.
+
+    Raises ScaleError for a name that is not known, DescriptionError, see ``machine.attachment.with_attachment``.
+    """
+    item = scale_of(description, path).attachment(name) if name != BARE else None
+    return description if item is None else with_attachment(description, item)
 
 
 def _read(parts: Mapping[str, Entry]) -> ScaleFile:
@@ -136,12 +159,23 @@ def _read(parts: Mapping[str, Entry]) -> ScaleFile:
                      _chart(parts['load_chart']) if 'load_chart' in parts else None)
 
 
-def _attachments(entry: Entry) -> dict[str, UncertainMass]:
-    found = {}
-    for name, item in entry.named('attachments').items():
-        mass = Numbers().scalar(item, ValueKind('kg', -1e6, 1e6))        # lighter than the file's bucket: below zero
-        found[name] = UncertainMass(mass.value, 0.0, {f'attachment/{name}': mass.stddev} if mass.stddev else {})
-    return found
+def _attachments(entry: Entry) -> dict[str, Attachment]:
+    return {name: _attachment(name, item) for name, item in entry.named('attachments').items()}
+
+
+def _attachment(name: str, entry: Entry) -> Attachment:
+    """A mass, or a mapping with it and where it is."""
+    placed = isinstance(entry.value, dict) and 'mass' in entry.value
+    parts = entry.mapping(['mass', 'center_of_mass']) if placed else {'mass': entry}
+    mass = Numbers().scalar(parts['mass'], ValueKind('kg', -1e6, 1e6))      # lighter than the file's bucket: below zero
+    center: tuple[tuple[float, float], ...] = ()
+    if placed:
+        found = parts['center_of_mass'].value
+        values = found.get('value') if isinstance(found, dict) else found
+        plane = isinstance(values, list) and len(values) == 2
+        center = tuple((number.value, number.stddev) for number in Numbers().vector(
+            parts['center_of_mass'], ValueKind('m', -FARTHEST, FARTHEST), 2 if plane else 3))
+    return Attachment(name, mass.value, mass.stddev, center, entry.file, entry.key)
 
 
 def _chart(entry: Entry) -> LoadChart:

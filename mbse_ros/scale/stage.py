@@ -19,7 +19,7 @@ from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
 from .live import Live, live
-from .load import COUNTED, EMPTY, NOTHING, Carried, Load, UncertainMass, combined
+from .load import COUNTED, EMPTY, Carried, Load, UncertainMass, combined
 from .reading import Reading, Whereabouts, reading
 from .record import (
     ATTACHMENT,
@@ -37,7 +37,8 @@ from .record import (
     missed_record,
     taken_record,
 )
-from .scale_file import BARE, ScaleFile, ScaleSettings
+from .scale_file import BARE, ScaleFile, ScaleSettings, mass_of
+from .tool_question import ToolQuestion, tool_question
 
 LONGEST_NAME = 80
 RETRY_NS = 1_000_000_000    # between two attempts to write what the journal refuses
@@ -91,6 +92,7 @@ class ScaleStage:
         self._where = Whereabouts(machine, file.chart.origin if file.chart else None)
         self._detector = Detector(machine.parameters.consider_names, self._span, settings)
         self.pending: deque[Record] = deque()
+        self.question: ToolQuestion | None = None       # until it is answered
         self.trouble, self._refused_ns = '', 0      # why records wait, and since when
         self._payload: PayloadEstimate | None = None
         self._stamp_ns, self._order = 0, ''
@@ -116,6 +118,7 @@ class ScaleStage:
         self._detector.reset()
         self._where.reset()
         self._payload, self._before, self._known = None, self.book.open, None
+        self.question = None
 
     def process(self, state: StateEstimate | None, payload: PayloadEstimate) -> list[Record]:
         """Take the estimates of one instant; returns the records that are confirmed with it."""
@@ -129,6 +132,8 @@ class ScaleStage:
         self._stamp_ns, self._payload = payload.stamp_ns, payload
         for load in self._detector.process(found):
             self._take(load)
+        if (jump := self._detector.jump()) is not None:
+            self.question = tool_question(payload.stamp_ns, jump, self._others())
         self._note_carried()
         wait = self.trouble and 0 <= payload.stamp_ns - self._refused_ns < RETRY_NS
         return self.flush() if self.pending and not wait else []
@@ -138,7 +143,9 @@ class ScaleStage:
         """What the operator is shown; None before the first estimate."""
         if self._payload is None:
             return None
-        return live(self._payload, self._detector, self.book, self._where.radius, self.file.chart)
+        question = self.question.text if self.question is not None else ''
+        return live(self._payload, self._detector, self.book, self._where.radius, self.file.chart,
+                    mass_of(self.machine.description.attachment), question)
 
     def end(self) -> list[Record]:
         """The log is over: a load that still hangs there counts as it is."""
@@ -158,16 +165,19 @@ class ScaleStage:
         found = level - self._attached()
         largest = self.settings.zero_range * self._span
         if abs(found.value) > largest:
+            asked = tool_question(self._stamp_ns, found, self._others(), zeroed=True)
             raise ScaleError(f'zero: {found.value:.0f} kg hang there, more than zero_range allows ({largest:.0f} kg): '
-                             'empty the machine, or calibrate it')
+                             'empty the machine, or calibrate it' + (f'; {asked.text}' if asked else ''))
         self._detector.discard()
+        self.question = tool_question(self._stamp_ns, found, self._others(), zeroed=True)
         return self._add(Record(ZERO, self._stamp_ns, mass_data(found)))
 
     def attach(self, name: str) -> list[Record]:
         """Another attachment, by its name in the scale's file, '' for none; raises ScaleError for one not known."""
-        if self.file.attachment(name) is None:
-            raise ScaleError(f'attachment: got {name!r}, expected one of '
-                             + (', '.join(self.file.attachments) or 'none: the scale\'s file names no attachments'))
+        self.file.attachment(name)
+        if self.question is not None:       # what hangs there was the tool
+            self.question = None
+            self._detector.discard()
         return self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
 
     def load_done(self) -> list[Record]:
@@ -249,15 +259,32 @@ class ScaleStage:
                                              self.book.filling.name))
 
     def _take(self, load: Load) -> None:
-        """A load has ended."""
+        """A load has ended: so it was one."""
+        self.question = None
         if load.status in (COUNTED, EMPTY):
             self.pending.append(Record(ENDED, load.end_ns))
         else:
             self.pending.append(load_record(load, self.book.filling.name, SCALE))
 
+    @property
+    def attachment(self) -> str:
+        """Name of the attachment that hangs there; until one is chosen that of the machine's equations."""
+        known = self.machine.description.attachment
+        return str(self.book.attachment.data['attachment']) if self.book.attachment else known.name if known else BARE
+
+    def _others(self) -> dict[str, UncertainMass]:
+        """By how much each attachment is heavier than the one that hangs there, '' of none."""
+        own = mass_of(self.file.attachments.get(self.attachment))
+        masses = {BARE: mass_of(None), **{name: mass_of(item) for name, item in self.file.attachments.items()}}
+        return {name: mass - own for name, mass in masses.items()
+                if self.file.attachments and name != self.attachment}
+
     def _attached(self) -> UncertainMass:
-        name = self.book.attachment.data['attachment'] if self.book.attachment else BARE
-        return self.file.attachment(name) or NOTHING
+        """What the attachment weighs more than the one that the machine's equations have."""
+        known = self.machine.description.attachment
+        if known is None or known.name == self.attachment:
+            return mass_of(None if known is not None else self.file.attachments.get(self.attachment))
+        return mass_of(self.file.attachments.get(self.attachment)) - UncertainMass(known.mass)
 
     def _weigh_empty(self) -> None:
         """What an empty machine weighs; the noise of a zero is common to all loads that it is taken off."""

@@ -153,6 +153,15 @@ def test_an_attachment_is_a_parameter(node):
     assert said(node, 'record')[-1]['mass'] == pytest.approx(900.0, rel=0.03)
 
 
+def test_the_attachment_at_the_start_is_that_of_the_equations(node, make):      # noqa: F811
+    """Its mass is not taken off what is weighed; another one that is chosen later is."""
+    hooked = make(ScaleNode, machine='zx200', records='none', scale_file=node.settings.scale_file, attachment='hook')
+    assert hooked.machine.description.bodies['bucket'].mass.value == 760.0 and hooked.fingerprint != node.fingerprint
+    assert hooked.stage._detector.tare.value == 0.0 and said(hooked, 'totals')[-1]['attachment'] == 'hook'
+    assert hooked.set_parameters([Parameter('attachment', value='')])[0].successful
+    assert hooked.stage._detector.tare.value == -100.0
+
+
 def test_a_tuning_reaches_the_detection(node):
     assert node.set_parameters([Parameter('least_load', value=900.0)])[0].successful
     feed(node, Shift([Bucket(1000.0), Bucket(800.0)], **EXACT))

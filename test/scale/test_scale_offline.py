@@ -59,6 +59,14 @@ def bag(frames, tmp_path_factory) -> Path:
     return write(frames, tmp_path_factory.mktemp('bags') / 'crane')
 
 
+@pytest.fixture(scope='module')
+def tooled(tmp_path_factory) -> Path:
+    """The same with a grapple of 40 kg."""
+    cycle = replace(UP_DOWN, load=tuple((t, (40.0 + 400.0 * share) / 440.0) for t, share in UP_DOWN.load))
+    done = SimulatedCrane(crane(), 440.0, 1, cycle, plant=plant(), start_ns=1_700_000_000_000_000_000).run()
+    return write(done, tmp_path_factory.mktemp('bags') / 'tooled')
+
+
 def test_two_bags_of_the_same_time_are_said_to_be_counted_twice(bag) -> None:
     done = mbse('loads', bag, bag, '--machine', 'patu655_lift')
     assert done.status == 0
@@ -66,28 +74,41 @@ def test_two_bags_of_the_same_time_are_said_to_be_counted_twice(bag) -> None:
     assert 'same time' not in mbse('loads', bag, '--machine', 'patu655_lift').err
 
 
-def test_loads_of_a_bag_by_the_command(bag, tmp_path) -> None:
+def test_the_estimate_knows_the_attachment(tooled, tmp_path) -> None:
+    file = tmp_path / 'scale.yaml'
+    file.write_text(CHART)
+    done = mbse('estimate', tooled, '--machine', 'patu655_lift', '--json', tmp_path / 'found.json', '--scale', file,
+                '--attachment', 'grapple')
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / 'found.json').read_text())['payload']
+    assert found['mass'] == pytest.approx(400.0, abs=5.0) and found['interval'][0] < 400.0 < found['interval'][1]
+    assert found['loads'][-1]['mass'] == pytest.approx(400.0, abs=5.0)      # not taken off twice
+    done = mbse('estimate', tooled, '--machine', 'patu655_lift', '--scale', file, '--attachment', 'graple')
+    assert done.status != 0 and 'did you mean grapple' in done.err
+
+
+def test_loads_of_a_bag_by_the_command(tooled, tmp_path) -> None:
     out, file = tmp_path / 'loads.csv', tmp_path / 'scale.yaml'
     file.write_text(CHART)
-    done = mbse('loads', bag, '--machine', 'patu655_lift', '-o', out, '--json', tmp_path / 'loads.json', '--scale',
+    done = mbse('loads', tooled, '--machine', 'patu655_lift', '-o', out, '--json', tmp_path / 'loads.json', '--scale',
                 file, '--attachment', 'grapple', '--truck', 'T1')
     assert done.status == 0, done.err
     found = json.loads((tmp_path / 'loads.json').read_text())
     first, last = found['loads']
     assert first.keys() >= {'start_s', 'end_s', 'mass', 'interval', 'truck', 'status'}
     assert (first['status'], last['status'], first['truck']) == ('weighed', 'carried', 'T1')
-    for load, true, begin, end in ((first, 160.0, 2.5, 6.0), (last, 360.0, 9.5, 12.0)):     # 40 kg of grapple
+    for load, true, begin, end in ((first, 200.0, 2.5, 6.0), (last, 400.0, 9.5, 12.0)):     # without the grapple
         assert load['interval'][0] < true < load['interval'][1] and load['mass'] == pytest.approx(true, abs=5.0)
         assert begin - 0.6 < load['start_s'] < begin + 0.5 and abs(load['end_s'] - end) < 0.6
     assert found['total'] == pytest.approx(first['mass'] + last['mass'])
-    assert found['total_interval'][0] < 520.0 < found['total_interval'][1]
+    assert found['total_interval'][0] < 600.0 < found['total_interval'][1]
     assert len(found['overloads']) == 1 and '300 kg' in found['overloads'][0]       # with the grapple
     with out.open() as text:
         table = list(csv.DictReader(text))
     assert [float(row['mass_kg']) for row in table] == pytest.approx([first['mass'], last['mass']], rel=1e-6)
     assert [row['number'] for row in table] == ['1', '2']
     assert table[0]['taken_swing_rad'] == '' and table[0]['start'].startswith('2023-11-14T22:13:2')
-    assert '2 loads' in done.out and 'overload: crane' in done.err
+    assert '2 loads' in done.out and 'overload: tooled' in done.err
 
 
 def test_a_recording_in_two_bags_is_one_and_bags_apart_are_two(frames, bag, tmp_path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scale_support import excavator, scale, weighed
 
+from mbse_ros.description.machine_parts import Attachment
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.book import Book, Tally
@@ -19,7 +20,7 @@ from mbse_ros.scale.live import live
 from mbse_ros.scale.load import UncertainMass
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, UNDO, ZERO, Record, mass_data
-from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
+from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, mass_of, scale_of
 from mbse_ros.scale.stage import MemoryJournal
 from mbse_ros.scale.table import place_text, total_text
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
@@ -135,8 +136,7 @@ def test_a_zero_is_refused_without_a_mass_and_with_a_load() -> None:
         stage.zero()
 
 
-ATTACHMENTS = ScaleFile({'ditching': UncertainMass(150.0, 0.0, {'attachment/ditching': 4.0}),
-                         'hook': UncertainMass(-200.0)})
+ATTACHMENTS = ScaleFile({'ditching': Attachment('ditching', 150.0, 4.0), 'hook': Attachment('hook', -200.0)})
 
 
 def test_an_attachment_is_taken_off_by_its_name() -> None:
@@ -269,7 +269,7 @@ def test_a_chart_is_read_at_the_next_larger_radius() -> None:
 def test_a_chart_judges_the_upper_end_of_all_that_hangs_there() -> None:
     """1000 kg with a deviation of 41 kg are too much for 1050 kg; a tare does not make them less."""
     chart = LoadChart((20.0,), (1050.0,))
-    stage = scale(file=ScaleFile({'hook': UncertainMass(500.0)}, chart))
+    stage = scale(file=ScaleFile({'hook': Attachment('hook', 500.0)}, chart))
     stage._where.radius = 5.0
     verdicts = {}
     for reading in Shift([Bucket(1000.0)], stddev=(0.04, 8.0), drawn=np.zeros(2)).readings():
@@ -285,6 +285,7 @@ TEXT = '''format: mbse/scale/1
 attachments:
   ditching: {value: 150 kg, stddev: 4 kg}
   hook: -200 kg
+  grab: {mass: {value: 300 kg, stddev: 2 %}, center_of_mass: {value: [0.5 m, 0 m, -20 cm], stddev: 1 cm}}
 load_chart:
   origin: [0.1 m, 0 m, 0 m]
   limits: [[4 m, 3 t], [600 cm, 1800 kg]]
@@ -295,16 +296,20 @@ def test_a_scale_file(tmp_path) -> None:
     path = tmp_path / 'scale.yaml'
     path.write_text(TEXT)
     file = scale_of(excavator(), path)
-    assert file.attachments['ditching'] == UncertainMass(150.0, 0.0, {'attachment/ditching': 4.0})
+    assert mass_of(file.attachments['ditching']) == UncertainMass(150.0, 0.0, {'attachment/ditching': 4.0})
     assert file.chart == LoadChart((4.0, 6.0), (3000.0, 1800.0), (0.1, 0.0, 0.0))
-    assert file.attachment('hook').value == -200.0 and file.attachment('other') is None
+    assert file.attachment('grab') == Attachment('grab', 300.0, 6.0, ((0.5, 0.01), (0.0, 0.01), (-0.2, 0.01)))
+    assert file.attachment('hook').mass == -200.0 and file.attachment('') is None
+    with pytest.raises(ScaleError, match='did you mean hook'):
+        file.attachment('hooks')
     assert scale_of(excavator()) == ScaleFile()
 
 
 @pytest.mark.parametrize('old, new, key', [
     ('mbse/scale/1', 'mbse/scale/2', 'format'), ('600 cm', '3 m', r'load_chart.limits\[1\]\[0\]'),
     ('[4 m, 3 t]', '[4 m, -3 t]', r'load_chart.limits\[0\]\[1\]'), ('[[4 m, 3 t], [600 cm, 1800 kg]]', '[]', 'limits'),
-    ('hook: -200 kg', 'hook: -200 m', 'attachments.hook'), ('load_chart:', 'chart:', 'chart')])
+    ('hook: -200 kg', 'hook: -200 m', 'attachments.hook'), ('center_of_mass:', 'center:', 'attachments.grab.center'),
+    ('-20 cm]', '-20 kg]', 'attachments.grab.center_of_mass'), ('load_chart:', 'chart:', 'chart')])
 def test_a_bad_scale_file_is_refused_by_its_key(tmp_path, old: str, new: str, key: str) -> None:
     path = tmp_path / 'scale.yaml'
     assert old in TEXT

@@ -95,6 +95,10 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
         late = self.latency.warning(getattr(self.settings, 'latency_budget', 0.0))
         return (WARN, '; '.join(filter(None, (refused, late)))) if refused or late else (OK, '')
 
+    def load(self) -> M:
+        """What the node is for, by its settings; raises MbseError."""
+        return self.settings.load()     # type: ignore[no-any-return]
+
     def build(self, machine: M) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
 
@@ -166,7 +170,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
         def configure() -> None:
             with lengthy(f'{self.executable}: a first start compiles functions, which may take minutes; they are kept '
                          'for the next time', self.get_logger().info, SLOW):
-                self._machine = self.settings.load()
+                self._machine = self.load()
                 self.fingerprint = fingerprint(self.machine.description)
                 self.build(self.machine)
             for line in remarks():

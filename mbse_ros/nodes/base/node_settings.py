@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
-from ...scale.scale_file import ScaleSettings
+from ...scale.scale_file import BARE, ScaleSettings, equipped
 from ...settings import Settings, names_in, same_as, setting
 from ...simulation.cycle import CYCLES
 
@@ -74,7 +74,8 @@ _MADE: dict[str, Machine] = {}      # the last one
 def _shared(description: MechanismDescription) -> Machine:
     """The machine of a description; the nodes of one process, which only read it, have one."""
     sources = description.sources and description.sources.value       # no part of what the machine is
-    key = f'{description.file} {content(description)} {sources}'
+    tool = description.attachment and description.attachment.name
+    key = f'{description.file} {content(description)} {sources} {tool}'
     if key not in _MADE:
         _MADE.clear()
         _MADE[key] = Machine(description)
@@ -82,16 +83,31 @@ def _shared(description: MechanismDescription) -> Machine:
 
 
 @dataclass(frozen=True)
-class ManagedSettings(LifecycleSettings):
-    """What every node of a hydraulic machine takes."""
+class MachineSettings(LifecycleSettings):
+    """Which machine it is, of every node of a hydraulic machine."""
 
     machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
     valve: str = setting('described', "Model of all valves: the one described in the machine's file, or another",
                          choices=VALVES)
+    scale_file: str = setting('', "File of attachments and load chart; empty: the section `scale` of the machine's "
+                                  'file')
 
-    def load(self) -> Machine:
-        """What the node works on; raises MbseError."""
-        return load_machine(self.machine, None if self.valve == 'described' else self.valve, _shared)
+    def load(self, attachment: str = BARE) -> Machine:
+        """What the node works on, with an attachment; raises MbseError."""
+        return load_machine(self.machine, None if self.valve == 'described' else self.valve,
+                            lambda described: _shared(equipped(described, attachment, self.scale_file)))
+
+
+@dataclass(frozen=True)
+class ManagedSettings(MachineSettings):
+    """What every node of a hydraulic machine takes, but for the scale, whose attachment may change while it runs."""
+
+    attachment: str = setting(BARE, 'Attachment on the machine, by its name in the file of the scale: the equations '
+                                    'have its mass; the same in all nodes. Empty: none')
+
+    def load(self, attachment: str = BARE) -> Machine:
+        """What the node works on, with its attachment; raises MbseError."""
+        return super().load(attachment or self.attachment)
 
 
 @dataclass(frozen=True)
@@ -167,13 +183,11 @@ class OutputsSettings(Settings):
 
 
 @dataclass(frozen=True)
-class ScaleNodeSettings(ManagedSettings):
+class ScaleNodeSettings(MachineSettings):
     """The scale, fixed at the start."""
 
     records: str = setting('', 'SQLite file of the records, made where it is not there. Empty: loads_<machine>.db in '
                                'the folder where the node is started; none: in memory alone, lost with the process')
-    scale_file: str = setting('', "File of attachments and load chart; empty: the section `scale` of the machine's "
-                                  'file')
     day_starts: float = setting(0.0, 'When a day of the totals begins, after 00:00 UTC', 'h', -24.0, 24.0)
 
 
@@ -182,8 +196,9 @@ class ScaleTuning(ScaleSettings):
     """The scale, changeable at run time."""
 
     rate: float = setting(10.0, 'Messages per second of the stamps on scale/live and scale/mass', 'Hz', 0.1, 100.0)
-    attachment: str = setting('', 'Attachment on the machine, by its name in the file of the scale; empty: none, and '
-                                  'at the start that of the records')
+    attachment: str = setting(BARE, 'Attachment on the machine, by its name in the file of the scale. At the start as '
+                                    'of all nodes: the equations have its mass; empty: that of the records. One that '
+                                    'is chosen later is taken off the mass. Empty: none')
     truck: str = setting('', 'Name of the next truck, for ~/new_truck; empty: they are numbered')
     target: float = setting(0.0, 'How much a truck shall get, this one and the next ones; 0: no target, and at the '
                                  'start that of the records', 'kg', 0.0, 1e7)
@@ -198,8 +213,6 @@ class DisplayNodeSettings(ManagedSettings):
     port: int = setting(8642, 'Port that the page is served on; 0: any that is free, which the log names', '', 0, 65535)
     token_file: str = setting('', 'Text file with the token that a page must know, 16 characters or more. Empty: none '
                                   'is asked for, on this computer alone')
-    scale_file: str = setting('', "File of attachments and load chart, as the parameter of scale_node; empty: the "
-                                  "section `scale` of the machine's file")
     viewers: int = setting(8, 'Pages at the same time, at most', '', 1, 32)
 
 

@@ -13,7 +13,7 @@ from ...bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TOOL_FORCE, TRU
 from ...description.load import known_mechanisms
 from ...errors import SettingError
 from ...filters.observer_settings import ObserverSettings
-from ...machine import Machine, load_machine
+from ...machine import Machine
 from ...machine.equations import SEVERAL_APART, check_single, check_weighs
 from ...payload.tool_force import has_contact
 from ...settings import same_as, setting
@@ -77,6 +77,7 @@ class MachineArguments(GraphArguments):
 
     machine: str = same_as(ManagedSettings, 'machine')
     valve: str = same_as(ManagedSettings, 'valve')
+    attachment: str = same_as(ManagedSettings, 'attachment')
     estimator: str = same_as(ObserverSettings, 'estimator')
     sources: str = same_as(SourcesSettings, 'sources', SIMULATED)
     payload: float = same_as(
@@ -88,7 +89,7 @@ class MachineArguments(GraphArguments):
                                    'messages; in a namespace all frames begin with it')
     scale: bool = setting(False, 'Start scale_node: loads counted and recorded, target, load chart')
     scale_records: str = same_as(ScaleNodeSettings, 'records', '. With simulate, empty is none')
-    scale_file: str = same_as(ScaleNodeSettings, 'scale_file')
+    scale_file: str = same_as(ManagedSettings, 'scale_file')
     display: bool = setting(False, "Start display_node, the operator's page in a browser, and scale_node, which "
                                    'it shows')
     display_host: str = same_as(DisplayNodeSettings, 'host', text='Address that the page is served on; any but that '
@@ -140,7 +141,7 @@ def check_machine(arguments: MachineArguments) -> Machine:
     if a.machine in known_mechanisms():
         raise SettingError('machine', a.machine, 'a machine, with cylinders; start a mechanism without them by '
                            f'`mbse up linkage mechanism:={a.machine}`')
-    machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
+    machine = ManagedSettings(machine=a.machine, valve=a.valve, scale_file=a.scale_file, attachment=a.attachment).load()
     if a.scale or a.display:
         check_weighs(machine)
     if a.outputs:

@@ -82,6 +82,7 @@ function show() {
   put('remaining', live.remaining === null ? '–' : kg(live.remaining));
   by('filled').hidden = !live.target;
   if (live.target) by('filled').value = Math.max(0, Math.min(1, 1 - live.remaining / live.target));
+  by('question').hidden = !live.question; put('question', live.question || '');
   put('tip', live.reached ? 'target reached' : live.tip_off > 0 ? `tip off ${kg(live.tip_off)}` : '');
   put('radius', live.radius === null ? 'radius not known' : `radius ${live.radius.toFixed(2)} m` + (live.limit === null ? '' : `, limit ${kg(live.limit)}`));
   if (!by('operator').hidden) { machine.draw(last.parts); chart.draw(fixed.chart, live); }
@@ -181,6 +182,7 @@ by('tare').onclick = () => {
   }));
   by('tare-box').showModal();
 };
+by('question').onclick = by('tare').onclick;
 let seen = 0;       // which truck it was when the form was opened
 by('new-truck').onclick = () => { seen = last ? last.live.truck_number || 0 : 0; by('truck-name').value = ''; by('truck-target').value = last ? last.live.target : 0; by('truck-form').showModal(); };
 by('truck-form').onclose = () => {

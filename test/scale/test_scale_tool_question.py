@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An empty machine that weighs something else after a stop: which tool hangs there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from scale_support import scale, weighed
+
+from mbse_ros.description.machine_parts import Attachment
+from mbse_ros.errors import ScaleError
+from mbse_ros.scale.reading import Reading
+from mbse_ros.scale.scale_file import ScaleFile
+from mbse_ros.scale.stage import ScaleStage
+from studies.shifts import CHANGING, CONTACT, HEAP, SLOW, TRUCK, Shift
+
+FILE = ScaleFile({'grading': Attachment('grading', 300.0, 4.0), 'hook': Attachment('hook', -380.0)})
+
+
+def stopped(mass: float, rests: float = 12.0, until: float = 4.0, contact: float = 0.0) -> Iterator[Reading]:
+    """Empty and moving, at rest for some seconds, then of another mass that is known after ``until`` s."""
+    shift = Shift([], stddev=(0.0, 2.0))
+    yield from shift._known(0.0, 4.0, HEAP, TRUCK)
+    for _ in range(round(10 * rests)):
+        yield shift._reading(0.0, 5.0, SLOW, TRUCK, 0.0)
+    yield from shift._unknown(CONTACT, contact, 0.0, mass, TRUCK - 0.05)
+    for k in range(round(10 * until)):
+        yield shift._reading(0.5 * mass, 200.0, CHANGING, TRUCK - 0.01 * k, mass)
+    yield from shift._known(mass, 6.0, TRUCK - 0.1 * until, HEAP)
+
+
+def asked(stage: ScaleStage, *readings: Iterator[Reading]) -> str:
+    for item in readings:
+        weighed(stage, item)
+    return '' if stage.live is None else stage.live.question
+
+
+def test_a_jump_as_large_as_an_attachment_is_asked_for_by_its_name() -> None:
+    stage = scale(file=FILE)
+    text = asked(stage, stopped(310.0))
+    assert text.startswith('the tool may be another: 3')
+    assert "more than before a stop, as with attachment 'grading' (+300 kg)" in text
+    assert stage._detector.carrying                 # a load until somebody says otherwise
+    stage.attach('grading')
+    assert not stage._detector.carrying and stage.live.question == ''
+    assert stage.live.mass == pytest.approx(10.0, abs=15.0) and stage.live.gross == pytest.approx(310.0, abs=15.0)
+
+
+@pytest.mark.parametrize('readings', [
+    stopped(700.0), stopped(310.0, rests=8.0), stopped(310.0, until=8.0), stopped(310.0, contact=2.0), stopped(3.0)],
+    ids=['no attachment', 'too short', 'too late', 'digs', 'nothing'])
+def test_what_is_not_asked(readings) -> None:
+    assert asked(scale(file=FILE), readings) == ''
+
+
+def test_nothing_is_asked_where_the_file_names_no_attachments() -> None:
+    assert asked(scale(), stopped(310.0)) == ''
+
+
+def test_once_for_each_stop_and_a_load_that_is_dropped_was_one() -> None:
+    stage = scale(file=FILE)
+    assert asked(stage, stopped(310.0))
+    shift = Shift([], stddev=(0.0, 2.0), start_ns=stage._stamp_ns)
+    weighed(stage, shift._unknown(CHANGING, 1.0, 310.0, 0.0, HEAP))
+    assert asked(stage, shift._known(0.0, 4.0, HEAP, TRUCK)) == ''
+    weighed(stage, shift._unknown(CHANGING, 1.0, 0.0, 310.0, TRUCK))
+    assert asked(stage, shift._known(310.0, 4.0, TRUCK, HEAP)) == ''     # taken while it moved
+
+
+def test_zero_asks_for_the_tool() -> None:
+    stage = scale(file=FILE)
+    assert asked(stage, Shift([], stddev=(0.0, 2.0))._known(300.0, 4.0, HEAP, TRUCK)) == ''
+    stage.zero()
+    assert "in the file, though the machine is said to be empty, as with attachment 'grading'" in stage.live.question
+    stage = scale(file=FILE, zero_range=0.05)
+    weighed(stage, Shift([], stddev=(0.0, 2.0))._known(300.0, 4.0, HEAP, TRUCK))
+    with pytest.raises(ScaleError, match="as with attachment 'grading'"):
+        stage.zero()
