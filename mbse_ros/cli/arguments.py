@@ -44,6 +44,9 @@ Attachment = Annotated[str | None, typer.Option(
     help='Attachment on the machine, by its name in the file of the scale: the equations have its mass. [none]')]
 ScaleOf = Annotated[str | None, typer.Option(
     help="File of attachments and load chart. [the section `scale` of the machine's file]")]
+SetOfMachine = Annotated[list[str] | None, typer.Option(
+    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; repeat '
+                  'it.')]
 Set = Annotated[list[str] | None, typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError
-from .arguments import Backend, Cluster, Jobs, Json, Plots, Set, names_of, whole_numbers
+from .arguments import Backend, Cluster, Jobs, Json, Plots, SetOfMachine, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs',
@@ -79,7 +79,7 @@ def reality(machine: Annotated[str, typer.Option(help='Machines, separated by co
             effect: Annotated[str | None, typer.Option(help='Effects, separated by commas. [all]')] = None,
             seeds: Annotated[int, typer.Option(min=1, help="Seeds of the motion and of the sensors' noise.")] = 1,
             duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
-            set_: Set = None,
+            set_: SetOfMachine = None,
             jobs: Jobs = 1,
             cluster: Cluster = None,
             json_: Json = None,

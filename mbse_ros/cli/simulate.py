@@ -38,7 +38,7 @@ def simulate(
         swing: Annotated[float | None, typer.Option(
             help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
         physics: Annotated[str | None, typer.Option(
-            help="Machine: what it has beyond its file, e.g. 'bending=2 ripple=3e5', or a file .yaml "
+            help="Machine: what it has beyond its file, e.g. 'bending=2 ripple=3 bar', or a file .yaml "
                  '(docs/reality.md).')] = None,
         duration: Annotated[float | None, typer.Option(
             help='Length, s; the cycle of a machine is repeated. [5, of a machine the cycle once]')] = None,

@@ -161,7 +161,13 @@ class HydraulicObserver:
     @property
     def note(self) -> str:
         """What is wrong with the tuning in force, or what it gives up; '' when nothing is."""
-        return '; '.join(filter(None, [self._truncated(), self._one_load()]))
+        return '; '.join(filter(None, [self._truncated(), self._one_load(), self._trusted()]))
+
+    def _trusted(self) -> str:
+        if self._error or not self.settings.force_error > 0.0:
+            return ''
+        return ('force_error has no effect: no error of the force balance is looked for where the observer does not '
+                'weigh (weighing joint does)')
 
     def _one_load(self) -> str:
         if self.model.weighs or why_unweighed(self.machine):

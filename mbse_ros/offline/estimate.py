@@ -153,13 +153,15 @@ class MachineEstimate(KeptEstimate):
                 lines.append(f'held at the end of the log: {payload.reason}')
         if payload.tool_force is not None:
             lines += _force_lines(self)
+        if (tool := self.machine.description.attachment) is not None:
+            lines.append(f'with attachment {tool.name} ({tool.mass:+g} kg) in the equations')
         lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
         return [*lines, cost_line(self.seconds, self.log_seconds)]
 
     def _values(self, full: bool) -> dict[str, Any]:
-        """Payload at the end, cost, and in ``full`` the state at the stamps."""
+        """Payload at the end, warnings, cost, and in ``full`` the state at the stamps."""
         payload = self.last.payload
         doubtful = self.doubts and payload.status is not PayloadStatus.NO_DATA
         status = PayloadStatus.IMPLAUSIBLE if doubtful else payload.status
@@ -173,7 +175,7 @@ class MachineEstimate(KeptEstimate):
                         'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                         'budget': _causes(self.budget),
                         'loads': [load.values() for load in self.counted]},
-            'cost': cost(self.seconds, self.log_seconds)}
+            'warnings': list(self.warnings), 'cost': cost(self.seconds, self.log_seconds)}
         if payload.payloads:
             result['payloads'] = {name: {
                 'mass': found.mass, 'stddev': found.stddev, 'interval': [found.lower, found.upper],

@@ -96,10 +96,10 @@ def _friction(scale: float = 1.0, out: float = 1.0, back: float = 1.0) -> Callab
     return change
 
 
-def _beside(stiffness: float = 0.0, damping: float = 0.0) -> Callable[[Cylinder], Cylinder]:
-    """A spring that is at rest in the middle of the stroke, and a damper."""
-    return lambda cylinder: replace(cylinder, parallel=Parallel(
-        ZERO, Scalar(stiffness), ZERO, Scalar(damping), Scalar(cylinder.stroke.value / 2.0)))
+def _spring(cylinder: Cylinder) -> Cylinder:
+    """A spring that is at rest in the middle of the stroke."""
+    return replace(cylinder, parallel=Parallel(ZERO, Scalar(STIFFNESS), ZERO, ZERO,
+                                               Scalar(cylinder.stroke.value / 2.0)))
 
 
 def _load_beyond(machine: MechanismDescription) -> MechanismDescription:
@@ -131,8 +131,8 @@ EFFECTS = {effect.name: effect for effect in (
         'rod_on_piston_line', ('pressure',), lambda value, now, place: now.other, whole=True)}),
     Effect('friction_doubled', '2', _cylinders(_friction(2.0))),
     Effect('friction_out_and_in', '1.5, 0.5', _cylinders(_friction(1.0, OUT, IN))),
-    Effect('parallel_damper', '100 kN s/m', _cylinders(_beside(damping=DAMPING)), moves=LIFTS),
-    Effect('parallel_spring', '20 kN/m', _cylinders(_beside(STIFFNESS))),
+    Effect('parallel_damper', '100 kN s/m', physics=PlantPhysics(damper=DAMPING), moves=LIFTS),
+    Effect('parallel_spring', '20 kN/m', _cylinders(_spring)),
     Effect('another_bucket', '150 kg', _another_bucket, body='bucket'),
     Effect('pressures_late', '10 ms', faults={PRESSURES: SensorFault(
         'late_10_ms', ('pressure',), lambda value, now, place: value, whole=True, delay_ns=LATE_NS)}),

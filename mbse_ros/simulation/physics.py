@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from ..description.basics import ZERO, Scalar
+from ..description.machine_parts import Cylinder, Parallel
 from ..description.model import MechanismDescription
 from ..errors import SettingError, check_choice
 from ..settings import Settings, setting
@@ -48,6 +50,7 @@ class PlantPhysics(Settings):
     cold: float = setting(0.0, 'Friction of cold oil at the start beyond that of the file, as a share of it', '', 0.0,
                           10.0)
     cold_time: float = setting(300.0, 'Time constant with which it warms up', 's', 0.1, 1e5)
+    damper: float = setting(0.0, 'Damping beside each piston, beyond that of the file', 'N*s/m', 0.0, 1e7)
 
     def __post_init__(self) -> None:
         """Raises SettingError."""
@@ -61,7 +64,10 @@ class PlantPhysics(Settings):
         return any((self.line_loss, self.line_turbulence, self.play, self.sensor_lag, self.hysteresis, self.hose))
 
     def described(self, description: MechanismDescription) -> MechanismDescription:
-        """The machine, with gravity along x as a symbol where its base is accelerated."""
+        """The machine, with dampers beside its pistons, and gravity along x a symbol where its base is accelerated."""
+        if self.damper:
+            description = replace(description, cylinders={
+                name: _damped(item, self.damper) for name, item in description.cylinders.items()})
         if not self.base_acceleration:
             return description
         x, *rest = description.gravity
@@ -79,6 +85,11 @@ def physics_of(options: Mapping[str, float]) -> PlantPhysics:
         return PlantPhysics(**options)
     except SettingError as error:
         raise SettingError(f'physics: {error.name}', error.value, error.expected) from None
+
+
+def _damped(cylinder: Cylinder, damping: float) -> Cylinder:
+    own = cylinder.parallel or Parallel(ZERO, ZERO, ZERO, ZERO, ZERO)
+    return replace(cylinder, parallel=replace(own, damping=Scalar(own.damping.value + damping)))
 
 
 def of_payload(payload: float | Mapping[str, float]) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Real
@@ -13,7 +14,6 @@ from ..description.language.document import read_document
 from ..description.language.entry import Entry
 from ..description.language.units import split_number, unit_factor
 from ..errors import SettingError, check_choice
-from ..filters.linkage_settings import words
 from ..machine import Machine
 from ..resources import read_text
 from .crane import CraneSettings, SimulatedCrane, cycle_by_name, plant_of
@@ -75,16 +75,27 @@ def masses_of(text: str) -> Masses:
 
 
 def physics_in(text: str) -> dict[str, float]:
-    """``bending=2 ripple=3e5``, SI, or the path of a file .yaml whose numbers may have units. Raises SettingError."""
+    """``bending=2 ripple=3 bar``, SI where there is no unit, or the path of a file .yaml of that. Raises
+    SettingError."""
     found, units = dict[str, float](), {item.name: item.metadata['unit'] for item in fields(PlantPhysics)}
-    for name, value in (_in_file(Path(text)) if Path(text).suffix in SUFFIXES else words('physics', text)).items():
+    for name, value in (_in_file(Path(text)) if Path(text).suffix in SUFFIXES else _pairs(text)).items():
         check_choice('physics', name, units)
         unit = units[name]
         try:
             number, given = split_number(value)
             found[name] = number * unit_factor(given, UNITS.get(unit, unit)) if given else number
         except ValueError:
-            raise SettingError(f'physics: {name}', value, f'one number {unit}'.rstrip()) from None
+            raise SettingError(f'physics: {name}', value, 'one number' + f' {unit}, or with a unit of it' * bool(unit)
+                               ) from None
+    return found
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """A value goes on to the next name, so that a blank may stand before its unit; raises SettingError."""
+    pairs = [item.partition('=') for item in re.split(r'\s+(?=\w+\s*=)', text.strip())]
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    if len(found) < len(pairs) or not all((*found, *found.values())) or any('=' in item for item in found.values()):
+        raise SettingError('physics', text, "name=value, each name once, such as 'bending=2 ripple=3 bar'")
     return found
 
 

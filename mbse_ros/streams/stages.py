@@ -32,7 +32,7 @@ from ..monitor.rates import SHARE
 from ..monitor.state import Assessment
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
-from ..payload.mass import Cause, Mass, PayloadEstimator, PayloadSettings
+from ..payload.mass import NOISE, UNBALANCED, Cause, Mass, PayloadEstimator, PayloadSettings
 from ..payload.paper import InverseDynamics, PaperEstimator
 from ..payload.tool_force import ToolForce, ToolForces, has_contact
 from .machine_monitor import MachineMonitor, MachineState, UsableSamples
@@ -154,6 +154,7 @@ class PayloadStage:
         self._estimator: PayloadEstimator = self._joint
         self._monitor = MassMonitor(machine, lambda new, old: self._estimator.difference(new, old))
         self._mass: Mass | None = None
+        self._unbalanced = False
         self.reset()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
@@ -172,7 +173,7 @@ class PayloadStage:
     def _after(self, state: StateEstimate, held: Verdict | None) -> PayloadEstimate:
         """The mass after a state."""
         mass, held = self._weigh(state) if held is None else self._hold(state, held)
-        self._mass = mass
+        self._mass, self._unbalanced = mass, Fault.FORCE_BALANCE in state.faults
         verdict = self._monitor.judge_mass(state, mass, self._estimator.kept, held, self.settings.max_interval_share)
         return self._publish(state, mass, verdict)
 
@@ -239,7 +240,9 @@ class PayloadStage:
     @property
     def budget(self) -> tuple[Cause, ...]:
         """What makes the mass uncertain, the largest first."""
-        return self._estimator.budget(self._mass.noise) if self._mass is not None else ()
+        found = self._estimator.budget(self._mass.noise) if self._mass is not None else ()
+        return tuple(replace(cause, cause=UNBALANCED) if self._unbalanced and cause.cause == NOISE else cause
+                     for cause in found)
 
     @property
     def budgets(self) -> dict[str, tuple[Cause, ...]]:

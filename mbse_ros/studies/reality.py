@@ -64,7 +64,10 @@ def reality_cases(machines: Sequence[str], valves: Sequence[str], effects: Seque
              for seed in range(1, seeds + 1) for effect in effects_of(effects, machine_of(name))
              for valve in valves or VALVES]
     if not found:
-        raise SettingError('effect', ','.join(effects), 'an effect on a part that ' + ' or '.join(machines) + ' has')
+        parts = {EFFECTS[name].body for name in effects}
+        others = [name for name in MACHINES if parts <= machine_of(name).description.bodies.keys()]
+        raise SettingError('effect', ','.join(effects), f'machines with a body {" and ".join(sorted(parts))}, as '
+                           f'{" and ".join(others)}: {" and ".join(machines)} has none')
     return found
 
 

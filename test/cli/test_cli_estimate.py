@@ -41,7 +41,8 @@ def full(bag):
 
 def test_the_fixed_form(full):
     result = full[1]
-    assert set(result) == {'payload', 'state', 'cost'} and set(result['payload']) == PAYLOAD
+    assert result['warnings'] == []
+    assert set(result) == {'payload', 'state', 'cost', 'warnings'} and set(result['payload']) == PAYLOAD
     assert set(result['cost']) == {'seconds', 'real_time_share'}
     mass, stddev, (low, high) = (result['payload'][name] for name in ('mass', 'stddev', 'interval'))
     assert low < 50.0 < high and low < mass < high and abs(mass - 50.0) < 1.0 and 0.0 < stddev < high - low
@@ -109,7 +110,7 @@ def test_the_same_in_another_process(full, bag, tmp_path):
                           text=True)
     assert (done.returncode, done.stderr) == (0, '')
     result = json.loads((tmp_path / 'x.json').read_text())
-    assert set(result) == {'payload', 'cost'} and result['payload'] == full[1]['payload']
+    assert set(result) == {'payload', 'cost', 'warnings'} and result['payload'] == full[1]['payload']
 
 
 @pytest.mark.usefixtures('few_frames')

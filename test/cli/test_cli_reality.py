@@ -198,6 +198,7 @@ def test_settings_of_the_estimator_are_those_that_are_asked_for() -> None:
     (('--effect', 'dumb'), 'did you mean dump'), (('--valve', 'open'), '--valve'), (('--machine', 'patu'), 'machine'),
     (('--duration', 5), '--duration'), (('--duration', 'nan'), '--duration'), (('--set', 'observer.force=1'), '--set'),
     (('--page', 'README.md'), '--page'),
-    (('--effect', 'another_bucket', '--machine', LIFT), 'on a part')])
+    (('--effect', 'another_bucket', '--machine', LIFT),
+     'machines with a body bucket, as zx200 and zx200_can: patu655_lift has none')])
 def test_bad_words_are_refused(words, told) -> None:
     assert told in refused('benchmark', 'reality', *words)

@@ -112,6 +112,8 @@ def test_physics_in_a_file_have_units(tmp_path):
     """Those of the option, in SI."""
     file = tmp_path / 'worn.yaml'
     file.write_text('format: mbse/physics/1\nbending: 2 Hz\nripple: 3 bar\nplay: 2 mm\nholding: 150 %\ncold: 0.5\n')
+    assert physics_in('bending=2 Hz  ripple = 3 bar play=2mm damper=100 kN*s/m') == pytest.approx(
+        {'bending': 2.0, 'ripple': 3e5, 'play': 2e-3, 'damper': 1e5})
     assert physics_in(str(file)) == pytest.approx(physics_in('bending=2 ripple=3e5 play=2e-3 holding=1.5 cold=0.5'))
     for text, told in (('bending: 2 Hz', 'the key format'), ('format: mbse/physics/1\nbendin: 2 Hz', 'mean bending?'),
                        ('format: mbse/physics/1\nhose: [2]', 'hose: got'), ('format: mbse/machine/2', 'format: got'),
@@ -143,6 +145,8 @@ def test_physics_in_a_file_have_units(tmp_path):
     (['patu655_lift', '--physics', 'none.yaml'], "none.yaml: got 'No such file or directory'"),
     (['patu655_lift', '--physics', 'sag=nan'], "--physics: sag: got 'nan', expected one number"),
     (['patu655_lift', '--physics', 'bending'], "physics: got 'bending', expected name=value"),
+    (['patu655_lift', '--physics', 'bending=2 bending=3'], 'expected name=value, each name once, such as'),
+    (['patu655_lift', '--physics', 'bending=2 ripple'], "bending: got '2 ripple', expected one number Hz, or with a"),
     (['four_bar', '--physics', 'bending=2'], "--physics: got 'bending=2', expected no such option here: it is for a"),
     (['four_bar', '--base-roll', '3'], '--base-roll: got 3.0, expected no such option here: it is for a machine'),
     (['patu655_lift', '--ramp', '3'], 'ramp: got 3.0, expected from 0.001 to 2.0 s'),

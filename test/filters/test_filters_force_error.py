@@ -14,12 +14,14 @@ from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.errors import SettingError
 from mbse_ros.filters.force_error import BIASED, ForceError
 from mbse_ros.filters.observer_settings import ObserverSettings
-from mbse_ros.machine import Machine, load_machine
+from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.offline.bag import estimate_samples, parse_tuning
+from mbse_ros.payload.mass import UNBALANCED
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
+from mbse_ros.simulation.physics import NOTHING
 from mbse_ros.streams.pipeline import Pipeline
 
 LOAD = 200.0
@@ -29,7 +31,7 @@ LOAD = 200.0
 def frames(damped):
     """Lift, hold, lower of a crane, whose cylinder may have a damper beside it that its file has not."""
     machine = load_machine('patu655_lift')
-    plant = plant_of(Machine(EFFECTS['parallel_damper'].change(machine.description)) if damped else machine)
+    plant = plant_of(machine, physics=EFFECTS['parallel_damper'].physics if damped else NOTHING)
     return tuple(SimulatedCrane(machine, LOAD, 1, WorkCycle(0.3, LIFTS[:7], timed=True), plant=plant).run())
 
 
@@ -45,7 +47,8 @@ def updating(outputs):
 
 @pytest.mark.parametrize('valve', ['orifice', 'unknown'])
 def test_a_force_beside_the_piston_is_found_and_the_interval_holds(valve):
-    _, outputs = run(True, valve)
+    pipeline, outputs = run(True, valve)
+    assert pipeline.payload.budget[0].cause == UNBALANCED
     found = [k for k, item in enumerate(outputs) if Fault.FORCE_BALANCE in item.state.faults]
     assert found and 'lift' in outputs[found[0]].state.reason and 'kN' in outputs[found[0]].state.reason
     last, later = outputs[-1].payload, updating(outputs[found[0]:])
@@ -82,7 +85,9 @@ def test_an_estimate_of_a_log_says_it():
     estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
                                  for name, value in (*frame.commands.items(), *frame.samples.items())],
                                 load_machine('patu655_lift'), parse_tuning(()))
-    assert [line for line in estimate.warnings if 'force balance does not fit' in line and 'lift' in line]
+    line, = (line for line in estimate.warnings if 'force balance does not fit' in line)
+    kg = next(cause.kg for cause in estimate.budget if cause.cause == UNBALANCED)
+    assert 'lift' in line and f'makes {kg:.2g} kg of the mass' in line
 
 
 def test_a_wrong_valve_is_no_error_of_the_force_balance():

@@ -262,7 +262,9 @@ def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
     observer.configure(kinematic(transition='4'))
     observer.prepare(1e-4)
     assert 'use exact' not in observer.note
-    observer.configure(ObserverSettings())
+    observer.configure(kinematic(force_error=0.1))
+    assert 'force_error has no effect' in observer.note
+    observer.configure(ObserverSettings(force_error=0.1))
     assert observer.note == ''
 
 

@@ -83,6 +83,7 @@ def test_the_estimate_knows_the_attachment(tooled, tmp_path) -> None:
     found = json.loads((tmp_path / 'found.json').read_text())['payload']
     assert found['mass'] == pytest.approx(400.0, abs=5.0) and found['interval'][0] < 400.0 < found['interval'][1]
     assert found['loads'][-1]['mass'] == pytest.approx(400.0, abs=5.0)      # not taken off twice
+    assert 'with attachment grapple (+40 kg)' in done.out
     done = mbse('estimate', tooled, '--machine', 'patu655_lift', '--scale', file, '--attachment', 'graple')
     assert done.status != 0 and 'did you mean grapple' in done.err
 

@@ -48,7 +48,8 @@ def test_a_jump_as_large_as_an_attachment_is_asked_for_by_its_name() -> None:
 
 
 @pytest.mark.parametrize('readings', [
-    stopped(700.0), stopped(310.0, rests=8.0), stopped(310.0, until=8.0), stopped(310.0, contact=2.0), stopped(3.0)],
+    stopped(700.0), stopped(310.0, rests=8.0), stopped(310.0, until=8.0), stopped(310.0, until=2.0, contact=2.0),
+    stopped(3.0)],
     ids=['no attachment', 'too short', 'too late', 'digs', 'nothing'])
 def test_what_is_not_asked(readings) -> None:
     assert asked(scale(file=FILE), readings) == ''

@@ -8,7 +8,7 @@ a model may lack anyway: shares of weight, friction and inertia, and the sensors
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import casadi as ca
 import numpy as np
@@ -48,12 +48,10 @@ class Fit:
         return float(self.misfit.max())
 
 
+@lru_cache(maxsize=2)
 def fit_of(machine: Machine) -> ForceFit:
     """Of a machine, made once: its equations are those of every log."""
-    found: ForceFit | None = machine.__dict__.get('_force_fit')
-    if found is None:
-        found = machine.__dict__['_force_fit'] = ForceFit(machine)
-    return found
+    return ForceFit(machine)
 
 
 class ForceFit:

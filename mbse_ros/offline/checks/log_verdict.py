@@ -17,6 +17,7 @@ from ...machine import Machine, with_valves
 from ...monitor.clocks import Ages, Elapsed
 from ...monitor.faults import Fault
 from ...monitor.rates import too_slow
+from ...payload.mass import UNBALANCED, Cause
 from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.pipeline import Pipeline
 from ...streams.records import PayloadStatus
@@ -149,7 +150,7 @@ def _by_stamp(start_ns: int) -> Callable[[int], str]:
     return lambda stamp: f'{(int(stamp) - start_ns) * 1e-9:.2f} s'
 
 
-def state_lines(track: Track) -> list[str]:
+def state_lines(track: Track, budget: Sequence[Cause] = ()) -> list[str]:
     """Restarts, an error of the force balance, wrong zeros, and how long the observer coasted without a sensor or was
     lost, with the first reason."""
     t, restarts = track.elapsed, np.flatnonzero(track.restart[1:]) + 1
@@ -161,8 +162,10 @@ def state_lines(track: Track) -> list[str]:
         lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
     wrong = np.flatnonzero(track.observer_faults & np.uint32(Fault.FORCE_BALANCE))
     if len(wrong):
-        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma). '
-                     'The interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
+        kg = next((f', which makes {cause.kg:.2g} kg of the mass by now' for cause in budget
+                   if cause.cause == UNBALANCED), '')
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma)'
+                     f'{kg}. The interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
                      'calibrate says which number of the file is missing')
     wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
                            & (track.status == PayloadStatus.UPDATING))
@@ -242,7 +245,8 @@ def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Age
     blamed = [*unfit, *doubted]
     wrong = tuple(finding.line for finding in findings if finding.kind not in copes)
     odd = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
-           *state_lines(track), *([] if clocks or commands else [*fit_lines(track, only=spoilt), *doubted]),
+           *state_lines(track, pipeline.payload.budget),
+           *([] if clocks or commands else [*fit_lines(track, only=spoilt), *doubted]),
            *mass_lines(track, machine), *(item.line for item in findings if item.kind in copes), *verdict.notes]
     doubts = (*wrong, *(commands if commands and blamed else blamed))
     return LogVerdict(wrong, tuple(odd), tuple(dict.fromkeys(doubts)))
