@@ -165,8 +165,8 @@ def state_lines(track: Track, budget: Sequence[Cause] = ()) -> list[str]:
         kg = next((f', which makes {cause.kg:.2g} kg of the mass by now' for cause in budget
                    if cause.cause == UNBALANCED), '')
         lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma)'
-                     f'{kg}. The interval of the mass is as wide as that from then on, before it may be too narrow: mbse '
-                     'calibrate says which number of the file is missing')
+                     f'{kg}. The interval of the mass is as wide as that from then on, before it may be too narrow: '
+                     'mbse calibrate says which number of the file is missing')
     wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
                            & (track.status == PayloadStatus.UPDATING))
     if len(wrong):
