@@ -161,13 +161,7 @@ class HydraulicObserver:
     @property
     def note(self) -> str:
         """What is wrong with the tuning in force, or what it gives up; '' when nothing is."""
-        return '; '.join(filter(None, [self._truncated(), self._one_load(), self._trusted()]))
-
-    def _trusted(self) -> str:
-        if self._error or not self.settings.force_error > 0.0:
-            return ''
-        return ('force_error has no effect: no error of the force balance is looked for where the observer does not '
-                'weigh (weighing joint does)')
+        return '; '.join(filter(None, [self._truncated(), self._one_load()]))
 
     def _one_load(self) -> str:
         if self.model.weighs or why_unweighed(self.machine):
@@ -175,7 +169,8 @@ class HydraulicObserver:
         cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
         return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
                 'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
-                f'contradict each other raise no alarm')
+                'contradict each other raise no alarm'
+                + ', and force_error has no effect' * (self.settings.force_error > 0.0))
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared
