@@ -165,7 +165,7 @@ class ScaleStage:
         found = level - self._attached()
         largest = self.settings.zero_range * self._span
         if abs(found.value) > largest:
-            asked = tool_question(self._stamp_ns, found, self._others(), zeroed=True)
+            asked = tool_question(self._stamp_ns, found, self._others(), zeroed=True, too_much=True)
             raise ScaleError(f'zero: {found.value:.0f} kg hang there, more than zero_range allows ({largest:.0f} kg): '
                              'empty the machine, or calibrate it' + (f'; {asked.text}' if asked else ''))
         self._detector.discard()
@@ -175,15 +175,20 @@ class ScaleStage:
     def attach(self, name: str) -> list[Record]:
         """Another attachment, by its name in the scale's file, '' for none; raises ScaleError for one not known."""
         self.file.attachment(name)
-        if self.question is not None:       # what hangs there was the tool
-            self.question = None
-            self._detector.discard()
-        return self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
+        asked, before, zero = self.question, self._attached(), self.book.zero
+        records = self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
+        if asked is None:
+            return records
+        self.question = None        # what hangs there was the tool
+        self._detector.discard()
+        if asked.zeroed and zero is not None:       # and is in the zero, too
+            records += self._add(Record(ZERO, self._stamp_ns, mass_data(zero.mass - (self._attached() - before))))
+        return records
 
     def load_done(self) -> list[Record]:
         """The load that hangs there is delivered as it is, or the one that was gone when the scale came back; raises
         ScaleError where there is none."""
-        hanging = self._detector.level.value
+        hanging, self.question = self._detector.level.value, None
         load = self._detector.count_now()
         if load is None and self.book.missed is not None and not self._detector.carrying:
             return self._add(confirmed_record(self.book.missed, self._stamp_ns))

@@ -47,17 +47,17 @@ class ToolQuestion:
                 + ': choose the attachment, or go on if it is a load')
 
 
-def tool_question(stamp_ns: int, more: UncertainMass, others: Mapping[str, UncertainMass], zeroed: bool = False
-                  ) -> ToolQuestion | None:
+def tool_question(stamp_ns: int, more: UncertainMass, others: Mapping[str, UncertainMass], zeroed: bool = False,
+                  too_much: bool = False) -> ToolQuestion | None:
     """Of a mass that an empty machine weighs ``more``, kg, where ``others`` hang heavier attachments by their names;
-    None where it may be nothing or, without ``zeroed``, is none of them."""
+    None where it may be nothing or, unless it is ``too_much`` for a zero, is none of them."""
     lower, upper = more.interval
     if not others or not more.known or lower <= 0.0 <= upper:
         return None
     far = {name: abs(mass.value - more.value) for name, mass in others.items()}
     fits = tuple((name, others[name].value) for name in sorted(far, key=lambda item: far[item]) if far[name] <= max(
         NORMAL * hypot(others[name].stddev, more.stddev), LEVERS * abs(others[name].value)))
-    return ToolQuestion(stamp_ns, more, fits, zeroed) if fits or zeroed else None
+    return ToolQuestion(stamp_ns, more, fits, zeroed) if fits or too_much else None
 
 
 class Stops:

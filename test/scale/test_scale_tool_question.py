@@ -74,6 +74,13 @@ def test_zero_asks_for_the_tool() -> None:
     assert asked(stage, Shift([], stddev=(0.0, 2.0))._known(300.0, 4.0, HEAP, TRUCK)) == ''
     stage.zero()
     assert "in the file, though the machine is said to be empty, as with attachment 'grading'" in stage.live.question
+    stage.attach('grading')
+    assert stage.live.question == '' and stage.live.mass == pytest.approx(0.0, abs=10.0)     # not taken off twice
+    assert stage.book.zero.mass.value == pytest.approx(0.0, abs=10.0)
+    stage = scale(file=FILE)
+    weighed(stage, Shift([], stddev=(0.0, 2.0))._known(100.0, 4.0, HEAP, TRUCK))
+    stage.zero()
+    assert stage.live.question == ''        # any zero takes something off
     stage = scale(file=FILE, zero_range=0.05)
     weighed(stage, Shift([], stddev=(0.0, 2.0))._known(300.0, 4.0, HEAP, TRUCK))
     with pytest.raises(ScaleError, match="as with attachment 'grading'"):
