@@ -21,7 +21,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 
 from mbse_ros.cli.up import up_graph
-from mbse_ros.errors import BagError, DescriptionError, MbseError, SettingError
+from mbse_ros.errors import BagError, DescriptionError, MbseError, ScaleError, SettingError
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.graphs.graph import Graph, Process, parse_arguments
@@ -127,11 +127,12 @@ def test_up_knows_its_graphs(monkeypatch):
 
 
 @pytest.mark.parametrize('given, error, text', [
-    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, estimator, sources, payload'),
+    ({'pyload': '20'}, SettingError, 'arguments simulate, .*machine, valve, attachment, estimator, sources, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
     ({'payload': '-1'}, SettingError, 'from 0.0 to'),
     ({'rviz': 'maybe'}, SettingError, 'true or false'),
     ({'valve': 'ball'}, SettingError, 'orifice'),
+    ({'attachment': 'hook'}, ScaleError, 'names no attachments'),
     ({'machine': 'no_such'}, DescriptionError, 'patu655_lift'),
     ({'machine': 'five_bar'}, SettingError, 'mbse up linkage mechanism:=five_bar'),
     ({'machine': str(ROOT / 'config' / 'mechanisms' / 'five_bar.yaml')}, DescriptionError, 'cylinders.*hydraulics'),
