@@ -121,7 +121,8 @@ def _empty(size: int, g: int) -> Windows:
 class Moments:
     """Instants (n,) at which forces are looked at: ``near`` (n, n_q - g) and states ``X`` (n, nx) as force_balance has
     them; ``counts`` (n, a): equations whose cylinders move; ``variance`` (n, a) of each by the noise of the samples;
-    ``pistons``, ``speeds`` (n, cylinders), m and m/s; ``levers`` (n, a) of the cylinders' forces in the equations."""
+    ``pistons``, ``speeds`` (n, cylinders), m and m/s; ``levers`` (n, a) of the cylinders' forces in the equations;
+    ``t`` (n,), s."""
 
     near: np.ndarray
     X: np.ndarray
@@ -130,6 +131,7 @@ class Moments:
     pistons: np.ndarray
     speeds: np.ndarray
     levers: np.ndarray
+    t: np.ndarray
 
     def part(self, chosen: np.ndarray) -> Moments:
         """Some of the instants."""
@@ -187,7 +189,7 @@ class CalibrationBalance:
         w = windows.part(reached)
         n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), self.X.numel()
         if not n:
-            return Moments(near, w.X, *(np.zeros((0, size)) for size in (a, a, c, c, a)))
+            return Moments(near, w.X, *(np.zeros((0, size)) for size in (a, a, c, c, a)), w.t)
         found = self.motion(near.T, w.X.T, self.machine.parameters.mean, mass)
         pistons, speeds, rates, slopes, levers = map(np.asarray, found)
         pistons, speeds, levers = pistons.T, speeds.T, levers.T
@@ -196,7 +198,7 @@ class CalibrationBalance:
         variance = np.einsum('nai,nij,naj->na', slopes, w.covariance, slopes)
         moving = self._moving(pistons, speeds, rates, w, half)
         counts = np.array([moving[:, row].all(axis=1) for row in self.found.concerns]).T
-        return Moments(near, w.X, counts, variance, pistons, speeds, levers)
+        return Moments(near, w.X, counts, variance, pistons, speeds, levers, w.t)
 
     def _moving(self, pistons: np.ndarray, speeds: np.ndarray, rates: np.ndarray, w: Windows, half: float
                 ) -> np.ndarray:

@@ -120,7 +120,7 @@ class Planner:
                 if X.shape[1] > len(names):     # the rates that uncertain delays go on with: steady motion
                     X[:, len(names):len(names) + g] = X[:, g:2 * g]
                 continue
-            missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 5), p, np.full(n, load))
+            missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 6), p, np.full(n, load))
             for i in range(n):
                 X[i, pressures] += np.linalg.lstsq(slopes[i][:, pressures], -missing[i], rcond=None)[0]
                 X[i, pressures] = np.maximum(X[i, pressures], REST)
@@ -128,7 +128,7 @@ class Planner:
         variance = (EXACT * forces) ** 2 + (np.abs(slopes[:, :, pressures]).sum(axis=2) * NOISE) ** 2
         moving = np.abs(speeds) > 0
         counts = np.array([moving[:, row].all(axis=1) for row in balance.found.concerns]).T
-        return Moments(near, X, counts, variance, pistons.T, speeds, levers.T), pistons[:, 0]
+        return Moments(near, X, counts, variance, pistons.T, speeds, levers.T, np.zeros(n)), pistons[:, 0]
 
 
 def choose(candidates: Sequence[Sequence[CandidateMotion]], covariance: np.ndarray, fewest: int, most: int

@@ -81,6 +81,18 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
     return text if base is None else with_section(text, 'base', 'base: {' + ', '.join(base) + '}')
 
 
+def with_part(text: str, file: str, section: str, name: str, part: str) -> str:
+    """The text with a part ``name`` of a section, such as 'cylinders.lift', which is put in or replaced. Raises
+    DescriptionError for a section that is not in the text."""
+    text = _without_aliases(text)
+    parent = _find(yaml.compose(text, Loader=yaml.BaseLoader), section.split('.'))
+    if not isinstance(parent, yaml.MappingNode):
+        raise DescriptionError(file, section, None, 'a section in this file, to be written again')
+    old = _find(parent, [name])
+    start, end, new = _put_in(parent, [f'{name}: {part}']) if old is None else _replaced(old, part)
+    return text[:start] + new + text[end:]
+
+
 def with_section(text: str, name: str, block: str) -> str:
     """The text with a section, at its end or in the place of an older one of this name."""
     root: Any = yaml.compose(text, Loader=yaml.BaseLoader)

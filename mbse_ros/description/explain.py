@@ -263,6 +263,10 @@ def _cylinder(cylinder: Cylinder) -> Iterable[TableRow]:
             yield row(f'friction {name}', getattr(cylinder.friction, name), unit)
     for name, unit in _PARALLEL.items() if cylinder.parallel else ():
         yield row(f'parallel {name}', getattr(cylinder.parallel, name), unit)
+    if (error := cylinder.force_error) is not None:
+        lasts = '' if error.time is None else f', for {show(Scalar(error.time), "s")}'
+        yield TableRow('force error', f'{show(Scalar(error.stddev), "N")}{lasts}',
+                       '1 sigma, of the force balance: what no number of this cylinder describes')
     for item in fields(cylinder.end_stop) if cylinder.end_stop else ():
         unit = {'stiffness': 'N/m', 'damping': 'N*s/m', 'length': 'm'}[item.name]
         yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)

@@ -40,6 +40,15 @@ class Parallel:
 
 
 @dataclass(frozen=True)
+class BalanceError:
+    """Of the force balance at a cylinder: what its pressures do not show and the file does not describe. A first-order
+    Markov process of this standard deviation, N, and correlation time, s; None: as `filters/force_error` has it."""
+
+    stddev: float
+    time: float | None = None
+
+
+@dataclass(frozen=True)
 class EndStop:
     """Spring and damper over the last ``length`` (m) of the stroke at both ends: N/m, N s/m."""
 
@@ -53,8 +62,8 @@ class Cylinder:
     """``count`` equal hydraulic cylinders side by side between two points: m, kg; the piston position is 0 at
     ``closed_length`` (pin to pin).
 
-    Friction, end stops, ``parallel`` forces and masses are those of one cylinder. ``barrel_mass`` and ``rod_mass`` are
-    uniform rods of ``closed_length``, from the base's pin and back from the rod's eye.
+    Friction, end stops, ``parallel`` forces, masses and ``force_error`` are those of one cylinder. ``barrel_mass`` and
+    ``rod_mass`` are uniform rods of ``closed_length``, from the base's pin and back from the rod's eye.
     """
 
     name: str
@@ -70,6 +79,7 @@ class Cylinder:
     barrel_mass: Scalar | None = None
     rod_mass: Scalar | None = None
     parallel: Parallel | None = None
+    force_error: BalanceError | None = None
 
     @property
     def piston_area(self) -> float:

@@ -72,7 +72,7 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
     low, high = of.machine.payload_data.limits
     span, change, o = high - low, monitor_mass, hydraulic_observer
     found = {
-        'SPAN': span, 'SHOCK': o.SHOCK, 'MASS_AFTER_SHOCK': o.MASS_AFTER_SHOCK, 'FORCE_PSD': of.observer.force_psd,
+        'SPAN': span, 'SHOCK': o.SHOCK, 'MASS_AFTER_SHOCK': o.MASS_AFTER_SHOCK,
         'LARGEST_ACTIVITY': mass_information.LARGEST_ACTIVITY, 'PRESSURE_PSD': of.observer.pressure_psd,
         'RARE_DENSITY': between_samples.DENSITY, 'RAMP': between_samples.RAMP, 'VALVE_CLOSED': between_samples.CLOSED,
         'FLOW_AGAIN': FLOW_AGAIN, 'LARGEST_PRESSURE': largest_pressure(of.machine), 'UNSEEN': unweighed.UNSEEN,

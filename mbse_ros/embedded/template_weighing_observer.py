@@ -92,7 +92,8 @@ static int look(estimator *e, const real *from, int first, int last, const real 
 /* Use the force balance, or nearly not; equations without pressures carry no information. */
 static void balance(estimator *e, int used) {
   int i;
-  for (i = 0; i < EQUATIONS; ++i) e->p[FORCE + i] = FORCE_PSD * (used && !e->shut[i] ? R(1.0) : SHOCK);
+  for (i = FORCE; i < FORCE + EQUATIONS; ++i)
+    e->p[i] = OBSERVER_NUMBERS[i] * (used && !e->shut[i - FORCE] ? R(1.0) : SHOCK);
 }
 
 /* Samples beyond the gate from e->start left out, the farthest first; 1 where there were any. */

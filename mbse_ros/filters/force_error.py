@@ -10,6 +10,8 @@ bank, half a decade apart): if one of them takes the bias away, the balance is w
 does, and a decade for what the motion has already given way, holds from then on. A valve or a sensor that is wrong
 keeps its bias with any of them, and nothing changes. What was weighed before counts as if that density had been known.
 
+What the file states (``force_error`` of a cylinder) is known from the start, and the search goes on from there.
+
 From then on the residuals of the balance say how large its error is (covariance matching: R. K. Mehra, Approaches to
 adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the density rises with them at once and falls within
 ``FALLS``. The error is one and the same for a while: for the motion as long as ``TIME``, for the mass, which adds up
@@ -55,9 +57,25 @@ AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that s
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
+def stated_errors(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
+    """Densities (a,), MPa^2 s, of the errors that a machine's file states of its equations of weighing, as pressure on
+    the pistons, and by what the mass takes these variances more than once; the largest where cylinders share one."""
+    cylinders = list(machine.description.cylinders.values())
+    acts = np.eye(len(cylinders), dtype=bool) if machine.separable else machine.moved.T
+    found = np.zeros((2, len(machine.weighing)))
+    for i, k in enumerate(machine.weighing):
+        for cylinder, error in ((item, item.force_error) for item, own in zip(cylinders, acts[k]) if own):
+            if error is not None:
+                time = TIME if error.time is None else error.time
+                density = 2.0 * (cylinder.count * error.stddev / cylinder.piston_area / MPA) ** 2 * time
+                if density > found[0, i]:
+                    found[:, i] = density, max(LASTS / time, 1.0) - 1.0
+    return found[0], found[1]
+
+
 class ForceError:
     """Of an observer that weighs by equations (a,). ``density`` (a,), MPa^2 s: of what is found besides the stated
-    ``force_psd``, 0 where nothing is.
+    ``force_psd`` and what the file ``known`` (a,), 0 where nothing is.
 
     ``largest``: standard deviation of the error that is looked for at most, as a share of the machine's largest
     pressure on the pistons; 0: none is; below 0: ``USUAL``, and none of a machine whose tool touches
@@ -83,6 +101,7 @@ class ForceError:
             outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         payload = machine.description.payload
+        self.known, self._known_slow = stated_errors(machine)
         self._usual = 0.0 if machine.swings or payload is not None and payload.contact else USUAL
         self.configure(0.0, 0.0)
 
@@ -91,7 +110,7 @@ class ForceError:
         if -1.0 < largest < 0.0:
             raise SettingError('observer.force_error', largest, '-1, or from 0 to 1')
         largest = self._usual if largest < 0.0 else largest
-        self._stated, self._largest = stated, 2.0 * (largest * self._pressure) ** 2 * TIME
+        self._stated, self._largest = stated + self.known, 2.0 * (largest * self._pressure) ** 2 * TIME
         self.reset()
 
     def reset(self) -> None:
@@ -118,7 +137,7 @@ class ForceError:
 
     def slow(self, density: np.ndarray) -> np.ndarray:
         """By what (a,) the mass takes the variance of such an error more than once."""
-        return np.where(density > 0.0, LASTS / TIME - 1.0, 0.0)
+        return np.where(density > 0.0, LASTS / TIME - 1.0, self._known_slow)
 
     def take(self, running: RunningFilter[HydraulicFilter], start: np.ndarray, u: np.ndarray, y: np.ndarray, dt: float,
              quiet: bool) -> float:

@@ -108,15 +108,17 @@ class HydraulicObserver:
             self._take_model()
         self.prepare(self._prepared)
         tuning = self.filter.tuning
-        psd = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
-        self.running.tuning = tuning.flat(**psd, dt=0.0, force_psd=np.zeros(tuning.parts['force_psd']),
-                                          force_slow=np.zeros(tuning.parts['force_slow']),
-                                          variance=self._variance, p=self.machine.parameters.mean,
+        known = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
+        known |= {name: np.zeros(tuning.parts[name]) for name in ('force_psd', 'force_slow')}
+        self.running.tuning = tuning.flat(**known, dt=0.0, variance=self._variance, p=self.machine.parameters.mean,
                                           nominal_payload=np.full(tuning.parts['nominal_payload'][0],
                                                                   settings.nominal_payload))
-        self._force_psd: float | np.ndarray = settings.force_psd
+        self._stated_psd: float | np.ndarray = settings.force_psd
         if self._error:
             self._error.configure(settings.force_psd, settings.force_error)
+            self._stated_psd = settings.force_psd + self._error.known
+            self.running.tuning[self._slow] = self._error.slow(self._error.density)
+        self._force_psd = self._stated_psd
         self._use_balance(True)
         self.threshold = gate_limit(settings.gate)
 
@@ -231,11 +233,10 @@ class HydraulicObserver:
         shared = repeats if self.settings.measurements == 'samples' else np.ones(m)
         plan, tuning = self._plans.next(n, shared, dt), self.running.tuning
         tuning[self._dt] = dt
-        noise, self._force_psd = self._variance, self.settings.force_psd
+        noise, self._force_psd = self._variance, self._stated_psd
         if self._error:
-            active = self._error.active
-            tuning[self._slow] = self._error.slow(self._error.density) if active else 0.0
-            self._force_psd = np.maximum(self._force_psd, self._error.density) if active else self._force_psd
+            tuning[self._slow] = self._error.slow(self._error.density)
+            self._force_psd = np.maximum(self._force_psd, self._error.density)
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
             noise = (noise + self._lines.variance) * plan.parts

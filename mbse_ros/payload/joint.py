@@ -19,7 +19,7 @@ from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
 from .filter import MassFilter
 from .gates import GATES, StateGates
-from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, other_filters, uncertain_numbers
+from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, noise_of, other_filters, uncertain_numbers
 from .zeros import in_words, position_zeros
 
 HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
@@ -169,7 +169,7 @@ class JointEstimator:
         kg, stated = np.zeros(len(self.machine.parameters.names)), self._common.stated
         kg[self._consider] = np.abs(through) * np.sqrt(stated)
         return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - stated @ through ** 2), 0.0)),
-                      kg[np.flatnonzero(self.machine.parameters.stddev)])
+                      kg[np.flatnonzero(self.machine.parameters.stddev)], noise_of(self.machine))
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:
         """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was

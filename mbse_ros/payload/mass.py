@@ -184,9 +184,16 @@ def uncertain_numbers(machine: Machine) -> dict[str, bool]:
     return {name: name in known and is_assumed(known[name]) for name in names}
 
 
-def causes(numbers: Mapping[str, bool], noise: float, kg: np.ndarray) -> tuple[Cause, ...]:
-    """``noise``, and ``kg`` (k,) of the ``uncertain_numbers`` of a machine, the largest first."""
-    found = [Cause(NOISE, noise), *(Cause(name, float(item), assumed) for (name, assumed), item
+def noise_of(machine: Machine) -> str:
+    """What a budget calls noise: with the errors of the force balance that a machine's file states."""
+    stated = [f'cylinders.{name}.force_error' for name, item in machine.description.cylinders.items()
+              if item.force_error is not None and item.force_error.stddev > 0.0]
+    return f'noise of the sensors, {", ".join(stated)}' if stated else NOISE
+
+
+def causes(numbers: Mapping[str, bool], noise: float, kg: np.ndarray, word: str = NOISE) -> tuple[Cause, ...]:
+    """``noise`` by its ``word``, and ``kg`` (k,) of the ``uncertain_numbers`` of a machine, the largest first."""
+    found = [Cause(word, noise), *(Cause(name, float(item), assumed) for (name, assumed), item
                                     in zip(numbers.items(), kg))]
     return tuple(sorted(found, key=lambda cause: -cause.kg))
 

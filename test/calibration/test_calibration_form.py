@@ -12,9 +12,11 @@ from calibration_support import LOAD, MOVES, TRUE
 from machine_variants import changed
 
 from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
+from mbse_ros.calibration.balance_error import correlation_time, window_covariances
 from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad
 from mbse_ros.calibration.plan import EXACT
 from mbse_ros.calibration.residual_form import SHAPES, Residue
+from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
 from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
@@ -162,3 +164,42 @@ def test_derivatives_by_numbers_that_are_not_free() -> None:
     for name in NUMBERS:
         wanted = J[:, names.index(f'{KEY}.{name}')]
         assert at[f'{KEY}.{name}'][0][own, 0] == pytest.approx(wanted, rel=1e-3, abs=1e-3 * np.abs(wanted).max())
+
+
+def test_what_is_left_is_written_as_an_error_of_the_force_balance(tmp_path) -> None:
+    """Of the size that is left, for as long as a move takes; the next calibration that explains it takes it back."""
+    one, key = found('damper'), f'{KEY}.parallel.damping'
+    error, = one.errors
+    assert error.stddev == pytest.approx(one.residual_rms_after, rel=0.05) and error.time == pytest.approx(3.0)
+    line = f'lift: {error.stddev:,.0f} N are missing from the force balance (1 sigma), for 3 s: of 79 kN'
+    assert any(line in item for item in one.summary()) and one.to_json()['force_errors'][0]['stddev'] == error.stddev
+    assert one.write(tmp_path / 'forced.yaml', force=True)
+    stated = load_mechanism(tmp_path / 'forced.yaml').cylinders['lift'].force_error
+    assert stated.stddev == pytest.approx(error.stddev, rel=5e-3) and stated.time == 3.0
+    text, machine = prior_machine(tmp_path / 'forced.yaml', [f'{key}=1e5 N*s/m', *(f'{KEY}.friction.scale=30 %',)])
+    bags = [Recording(f'bag {k}', series('damper', mass), '2026-02-01') for k, mass in enumerate((0.0, TRUE))]
+    again = calibrated(machine, text, bags, {'bag 0': KnownLoad(), 'bag 1': LOAD})
+    assert again.errors[0].stddev == 0.0 and 'missing from the force balance' not in ''.join(again.summary())
+    assert parse_mechanism(again.text, 'x.yaml').cylinders['lift'].force_error.stddev == 0.0
+
+
+def test_where_nothing_is_left_no_error_is_written() -> None:
+    one = found('as in the file')
+    assert one.errors[0].stddev == 0.0 and 'force_error' not in one.text
+    assert not any('force balance' in line for line in one.summary())
+
+
+@pytest.mark.parametrize('time', [0.2, 0.5, 2.0])
+def test_the_correlation_time_of_a_markov_process_is_found_from_windows(time: float) -> None:
+    """Simulated in steps of 10 ms, averaged as windows are."""
+    rng, n = np.random.default_rng(4), round(WINDOW / 0.01)
+    x, kept = np.zeros(4000 * n), np.exp(-0.01 / time)
+    noise = rng.normal(size=len(x)) * np.sqrt(1 - kept ** 2)
+    for k in range(1, len(x)):
+        x[k] = kept * x[k - 1] + noise[k]
+    weight = (1 - np.linspace(-1, 1, n) ** 2) ** 2
+    means = x.reshape(-1, n) @ weight / weight.sum()
+    share = np.mean(means[1:] * means[:-1]) / np.mean(means ** 2)
+    assert correlation_time(share) == pytest.approx(time, rel=0.15)
+    assert np.mean(means ** 2) == pytest.approx(window_covariances(np.array([time]))[0, 0], rel=0.15)
+    assert correlation_time(-0.5) == pytest.approx(0.1) and correlation_time(2.0) == pytest.approx(3.0)

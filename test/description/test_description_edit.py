@@ -2,11 +2,12 @@
 """Files written again: numbers of a URDF's links, and paths from another folder."""
 
 import pytest
+import yaml
 from test_description_urdf import ARM, HEAD, OVERLAY
 
 from mbse_ros.calibration.free import freed
 from mbse_ros.description.basics import scalars
-from mbse_ros.description.edit import Number, for_folder, with_numbers
+from mbse_ros.description.edit import Number, for_folder, with_numbers, with_part
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import DescriptionError
 
@@ -58,3 +59,15 @@ def test_paths_lead_where_they_did(tmp_path, file, urdf):
 def test_a_file_without_paths_stays():
     text = HEAD + 'bodies: {a: {mass: 1}}  # urdf: x\n'
     assert for_folder(text, '/a/x.yaml', '/b/x.yaml') == text
+
+
+@pytest.mark.parametrize('text', [
+    'a:\n  b:\n    c: 1   # one\n  d: 2\n', 'a: {b: {c: 1}, d: 2}\n',
+    'a:\n  b:\n    c: 1\n    e:\n      f: 3\n  d: 2\n', 'a: {b: {c: 1, e: {f: 4, g: 5}}, d: 2}\n'])
+def test_a_part_is_put_in_and_replaced(text):
+    new = with_part(text, 'file', 'a.b', 'e', '{f: 7}')
+    assert yaml.safe_load(new) == {'a': {'b': {'c': 1, 'e': {'f': 7}}, 'd': 2}}
+    assert ('# one' in new) == ('# one' in text)
+    assert yaml.safe_load(with_part(new, 'file', 'a.b', 'e', '{f: 8}'))['a']['b'] == {'c': 1, 'e': {'f': 8}}
+    with pytest.raises(DescriptionError, match='a.x'):
+        with_part(text, 'file', 'a.x', 'e', '{}')

@@ -75,6 +75,13 @@ CASES = [
     (f'{CYLINDER}/parallel', {'linear': float('nan')}, 'cylinders.lift.parallel.linear', 'from -1e+09 to 1e+09'),
     (f'{CYLINDER}/parallel', {'cubic': '1 N/m'}, 'cylinders.lift.parallel.cubic', 'not a unit of N/m^3'),
     (f'{CYLINDER}/parallel', {'constant': [1, 2]}, 'cylinders.lift.parallel.constant', 'a number'),
+    (f'{CYLINDER}/force_error', {'time': '1 s'}, 'cylinders.lift.force_error.stddev', 'is missing'),
+    (f'{CYLINDER}/force_error', {'stddev': '-1 N'}, 'cylinders.lift.force_error.stddev', 'from 0'),
+    (f'{CYLINDER}/force_error', {'stddev': '3 kPa'}, 'cylinders.lift.force_error.stddev', 'not a unit of N'),
+    (f'{CYLINDER}/force_error', {'stddev': '3 kN', 'time': '0 s'}, 'cylinders.lift.force_error.time',
+     'from 0.001 to 60'),
+    (f'{CYLINDER}/force_error', {'stddev': '3 kN', 'tim': '1 s'}, 'cylinders.lift.force_error.tim',
+     'did you mean time?'),
     ('cylinders/boom_joint', {}, 'cylinders.boom_joint', 'a joint or a coordinate of this name'),
     # hydraulics
     (f'{PISTON}/chambers', ['lift.piston', 'lift.rod'], 'hydraulics.volumes.lift_rod.chambers[0]', 'one volume, once'),

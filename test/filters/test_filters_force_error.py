@@ -8,11 +8,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from core_support import crane, simulate
+from machine_variants import changed
 from spoilt_runs import SPOILT
 
 from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.errors import SettingError
-from mbse_ros.filters.force_error import BIASED, ForceError
+from mbse_ros.filters.force_error import BIASED, ForceError, stated_errors
 from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
@@ -79,6 +80,44 @@ def test_by_default_it_is_looked_for_where_no_tool_touches_soil(name, stated, la
 def test_a_largest_error_between_none_and_the_usual_one_is_refused():
     with pytest.raises(SettingError, match='-1, or from 0 to 1'):
         Pipeline(load_machine('patu655_lift'), observer=ObserverSettings(force_error=-0.5))
+
+
+STATED = {'cylinders/lift/force_error': {'stddev': '4 kN', 'time': '3 s'}}
+
+
+@pytest.mark.parametrize(('changes', 'density', 'slow'), [
+    ({}, 0.0, 0.0), (STATED, 2 * 0.5093 ** 2 * 3.0, 0.0),
+    ({'cylinders/lift/force_error': {'stddev': '4 kN'}}, 2 * 0.5093 ** 2 * 0.3, 9.0),
+    ({'cylinders/lift/force_error': {'stddev': '4 kN', 'time': '1 s'}}, 2 * 0.5093 ** 2, 2.0),
+    ({**STATED, 'cylinders/lift/count': 2}, 2 * 0.5093 ** 2 * 3.0, 0.0)])     # of each of two
+def test_what_the_file_states_is_known_from_the_start(changes, density, slow):
+    machine = changed('patu655_lift', changes)
+    assert stated_errors(machine) == (pytest.approx([density], rel=1e-3), pytest.approx([slow]))
+    running = Pipeline(machine, observer=ObserverSettings(force_psd=1e-3)).observer._observer.running
+    places = running.filter.tuning.places
+    assert running.tuning[places['force_psd']] == pytest.approx([1e-3 + density], rel=1e-3)
+    assert running.tuning[places['force_slow']] == pytest.approx([slow])
+
+
+@pytest.mark.parametrize('name', ['patu655', 'zx200'])
+def test_each_cylinder_has_its_own_error(name):
+    first, *_ = load_machine(name).description.cylinders
+    machine = changed(name, {f'cylinders/{first}/force_error': {'stddev': '1 kN'}})
+    density, _ = stated_errors(machine)
+    assert density[0] > 0.0 and not density[1:].any()
+
+
+def test_with_a_stated_error_the_interval_holds_from_the_first_seconds_on():
+    machine = changed('patu655_lift', STATED)
+    pipeline = Pipeline(machine, observer=ObserverSettings())
+    outputs = [output for frame in frames(True) for name, value in (
+        *frame.commands.items(), *frame.samples.items()) for output in pipeline.add(name, frame.stamp_ns, value)]
+    found = updating(outputs)
+    assert len(found) > 500 and all(item.lower < LOAD < item.upper for item in found)
+    assert not any(Fault.FORCE_BALANCE in item.state.faults for item in outputs)
+    assert any(cause.cause == 'noise of the sensors, cylinders.lift.force_error' for cause in pipeline.payload.budget)
+    without = updating(run(True, 'orifice')[1])[:200]
+    assert sum(item.lower < LOAD < item.upper for item in without) < 20     # what is repaired
 
 
 def test_an_estimate_of_a_log_says_it():

@@ -9,7 +9,7 @@ from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References
 from ..language.scalar import Numbers
-from ..machine_parts import EDGES, Cylinder, EndStop, Friction, Hose, Hydraulics, Parallel, Valve, Volume
+from ..machine_parts import EDGES, BalanceError, Cylinder, EndStop, Friction, Hose, Hydraulics, Parallel, Valve, Volume
 from ..model import Coordinate
 
 _SIDES = ('piston', 'rod')
@@ -22,6 +22,7 @@ _MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
 MOST = 8        # cylinders side by side
 PARALLEL = {'constant': ValueKind('N', -1e8, 1e8), 'linear': ValueKind('N/m', -1e9, 1e9),
             'cubic': ValueKind('N/m^3', -1e12, 1e12), 'damping': ValueKind('N*s/m', -1e8, 1e8)}
+LASTING = ValueKind('s', 1e-3, 60.0)        # of an error of the force balance
 NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
 
 
@@ -116,7 +117,7 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
     numbers = references.numbers
     parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke', *['friction'] * pushed],
                           [*['friction'] * (not pushed), 'end_stop', 'count', 'barrel_mass', 'rod_mass',
-                           'parallel'])
+                           'parallel', 'force_error'])
     base, rod_eye = references.point(parts['base']), references.point(parts['rod_eye'])
     if base.body == rod_eye.body:
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
@@ -133,7 +134,9 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
         count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
     friction = _friction(parts['friction'], numbers) if 'friction' in parts else NO_FRICTION
     parallel = _parallel(parts['parallel'], numbers, stroke.value) if 'parallel' in parts else None
-    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, barrel, piston, parallel)
+    error = _force_error(parts['force_error'], numbers) if 'force_error' in parts else None
+    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, barrel, piston, parallel,
+                    error)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:
@@ -158,6 +161,12 @@ def _parallel(entry: Entry, numbers: Numbers, stroke: float) -> Parallel:
         raise entry.error('at least one of the keys ' + ', '.join(PARALLEL))
     about = numbers.optional(parts, 'about', ValueKind('m', -100.0, 100.0), Scalar(0.5 * stroke))
     return Parallel(**{key: numbers.optional(parts, key, kind, ZERO) for key, kind in PARALLEL.items()}, about=about)
+
+
+def _force_error(entry: Entry, numbers: Numbers) -> BalanceError:
+    parts = entry.mapping(['stddev'], ['time'])
+    stddev = numbers.number(parts['stddev'], not_negative('N', 1e8))
+    return BalanceError(stddev, numbers.number(parts['time'], LASTING) if 'time' in parts else None)
 
 
 def _end_stop(entry: Entry, numbers: Numbers, stroke: float) -> EndStop:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ...calibration.balance_error import FoundError
 from ...calibration.free import freed
 from ...calibration.identifiability import LEARNT
 from ...description.basics import scalars
-from ...description.edit import Number, in_file, with_numbers, with_section
+from ...description.edit import Number, in_file, with_numbers, with_part, with_section
 from ...description.load import known_machines, parse_mechanism
 from ...description.sections.load_calibration import checksum
 from ...errors import DescriptionError
@@ -62,13 +63,15 @@ def check_written(machine: Machine, text: str, date: str, bags: Sequence[str]) -
 
 
 def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
-                    date: str, bags: Sequence[str]) -> str:
-    """The file with the new numbers; what the bags do not determine stays. The load's place is not the machine's.
+                    date: str, bags: Sequence[str], errors: Sequence[FoundError] = ()) -> str:
+    """The file with the new numbers, and the ``errors`` of its force balance; what the bags do not determine stays. The
+    load's place is not the machine's.
 
     Raises DescriptionError where the text does not give them back.
     """
     changed = [k for k, item in enumerate(parameters) if not item.key.startswith('payload.')
                and item.stddev_after < (1 - UNTOUCHED) * item.stddev_before]
+    text = _with_errors(text, machine, errors)
     if not changed:
         return text
     keys = {k: in_file(machine.description, parameters[k].key) for k in changed}
@@ -79,6 +82,22 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
     new = with_section(new, 'calibration', _section([keys[k] for k in changed], rows, date, bags))
     _check(new, machine, {parameters[k].key: parameters[k] for k in changed})
     return new
+
+
+def _with_errors(text: str, machine: Machine, errors: Sequence[FoundError]) -> str:
+    """Of one cylinder each, of which several may be side by side; where nothing is left a file says so only if it has
+    said otherwise."""
+    for name, cylinder in machine.description.cylinders.items():
+        own = [item for item in errors if name in item.cylinders]
+        stddev = max((item.stddev for item in own), default=0.0) / cylinder.count
+        old = cylinder.force_error
+        if stddev > 0.0:
+            time = max(item.time for item in own if item.stddev > 0.0)
+            text = with_part(text, machine.description.file, f'cylinders.{name}', 'force_error',
+                             f'{{stddev: {stddev:.3g} N, time: {time:.2g} s}}')
+        elif own and old is not None and old.stddev > 0.0:
+            text = with_part(text, machine.description.file, f'cylinders.{name}', 'force_error', '{stddev: 0 N}')
+    return text
 
 
 def _section(keys: Sequence[str], rows: np.ndarray, date: str, bags: Sequence[str]) -> str:

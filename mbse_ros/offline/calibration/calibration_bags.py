@@ -16,6 +16,7 @@ import numpy as np
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
 from ...calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
+from ...calibration.balance_error import found_errors
 from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit
 from ...calibration.identifiability import CORRELATED, UNKNOWN, cannot_tell
 from ...description.load import known_machines
@@ -179,15 +180,16 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
                            rms(one, _own(problem, one,
                                          found.u))) for log in logs for one in [CalibrationProblem(balance, [log])])
     unnamed = tuple(name for name in names if name not in loads) if machine.description.payload else ()
+    errors = found_errors(problem, found.u)
     new, trouble = '', ''
     try:
-        new = calibrated_text(machine, text, parameters, correlation, date, names)
+        new = calibrated_text(machine, text, parameters, correlation, date, names, errors)
     except DescriptionError as error:       # the numbers are not lost with the file
         trouble = str(error)
     return Calibration(machine, parameters, covariance, rms(problem, start), rms(problem, found.u), bags,
                        tuple(cannot_tell(balance, found, p.stddev, after, correlation)), found, problem, start, new,
                        tuple(line for item in recordings for line in item.warnings), noise_rms(problem), trouble,
-                       unnamed=unnamed)
+                       unnamed=unnamed, errors=errors)
 
 
 def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...calibration.balance_error import FoundError
 from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, left_out, weighed
 from ...calibration.free import unit_of
 from ...calibration.friction import FrictionFit, friction_fits
@@ -61,7 +62,8 @@ class Calibration(Answer):
     words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
     all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before; ``crossed``: each bag by the
     numbers of the others, where it was asked for; ``unnamed``: bags of which no load was told, taken as empty;
-    ``word``: by which a number is freed, of the command line its option.
+    ``errors`` of the force balance that are left, of each equation that moved enough; ``word``: by which a number is
+    freed, of the command line its option.
     """
 
     machine: Machine
@@ -80,6 +82,7 @@ class Calibration(Answer):
     trouble: str = ''
     crossed: tuple[LeftOut, ...] = ()
     unnamed: tuple[str, ...] = ()
+    errors: tuple[FoundError, ...] = ()
     word: str = 'free'
 
     @property
@@ -258,6 +261,7 @@ class Calibration(Answer):
         """Loads, what the bags do not tell, what would help."""
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
         lines += [f'verdict: {self._verdict}', *self._empty]
+        lines += [f'{item.line}; the new file says so' for item in self.errors if item.stddev > 0.0]
         for title, items in (('what these bags cannot determine', self.cannot_tell),
                              ('what would help most', self.advice)):
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
@@ -271,6 +275,7 @@ class Calibration(Answer):
                            for item in self.parameters],
             'residual_rms_before': self.residual_rms_before, 'residual_rms_after': self.residual_rms_after,
             'noise_rms': self.noise_rms, 'good': self.good, 'unexplained': self.unexplained,
+            'force_errors': [asdict(item) for item in self.errors],
             'trouble': self.trouble, 'left': [asdict(item) for item in self.residue.forms],
             'missing_numbers': [asdict(item) for item in self.missing_numbers],
             'taken_as_empty': list(self.unnamed), 'taken_for_loads': list(self.taken_for_loads),
