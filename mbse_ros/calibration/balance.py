@@ -189,7 +189,8 @@ class CalibrationBalance:
         w = windows.part(reached)
         n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), self.X.numel()
         if not n:
-            return Moments(near, w.X, *(np.zeros((0, size)) for size in (a, a, c, c, a)), w.t)
+            equations, pistons = np.zeros((0, a)), np.zeros((0, c))
+            return Moments(near, w.X, equations, equations, pistons, pistons, equations, w.t)
         found = self.motion(near.T, w.X.T, self.machine.parameters.mean, mass)
         pistons, speeds, rates, slopes, levers = map(np.asarray, found)
         pistons, speeds, levers = pistons.T, speeds.T, levers.T

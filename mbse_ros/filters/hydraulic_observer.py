@@ -86,9 +86,8 @@ class HydraulicObserver:
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
         tuning, outputs = self.filter.tuning.places, self.filter.outputs.places
-        self._dt, self._balance, self._noise, self._pressure_psd = (
-            tuning['dt'], tuning['force_psd'], tuning['variance'], tuning['pressure_psd'])
-        self._slow = tuning['force_slow']
+        self._dt, self._balance, self._slow, self._noise, self._pressure_psd = (
+            tuning[name] for name in ('dt', 'force_psd', 'force_slow', 'variance', 'pressure_psd'))
         self._mean, self._innovation, self._spread, self._weighing, *_ = outputs.values()
 
     @property
