@@ -294,10 +294,17 @@ def test_the_page_in_a_browser(graph, tmp_path):
                                       ".join(', ')")
         assert 'moves too slowly' in browser.value("document.getElementById('why').textContent")
         assert browser.value("parseFloat(getComputedStyle(document.getElementById('mass')).fontSize)") >= 0.12 * 800
+        asks = 'the tool may be another: 148 kg (77 to 220) more than before a stop, as with attachment hook (+100 kg)'
+        peer.until(lambda: (feed(peer, question=asks), browser.value("!document.getElementById('question').hidden"))[1])
+        assert browser.value("document.getElementById('question').textContent") == asks
+        browser.value("document.getElementById('question').click()")
+        assert browser.value("document.getElementById('tare-box').open")
+        browser.value("document.getElementById('tare-box').close()")
         assert browser.value("[...document.querySelectorAll('#operator button, nav button')].every(b => "
                              "{ const r = b.getBoundingClientRect(); return r.width >= 44 && r.height >= 44 "
                              "&& b.tabIndex === 0; })")
         assert browser.value('document.documentElement.scrollWidth <= 1280')
+        until("document.getElementById('question').hidden")
         until("document.getElementById('machine').getContext('2d').getImageData(0, 0, 600, 250).data.some(v => v)")
         browser.value("document.querySelector('[data-do=undo]').click()")
         until("document.getElementById('answer').textContent.includes('NOT DONE – Undo: there is no load')")
