@@ -297,6 +297,8 @@ def test_the_page_in_a_browser(graph, tmp_path):
         asks = 'the tool may be another: 148 kg (77 to 220) more than before a stop, as with attachment hook (+100 kg)'
         peer.until(lambda: (feed(peer, question=asks), browser.value("!document.getElementById('question').hidden"))[1])
         assert browser.value("document.getElementById('question').textContent") == asks
+        assert browser.value("document.getElementById('question').getBoundingClientRect().bottom <= "
+                             "document.getElementById('picture').getBoundingClientRect().top")
         browser.value("document.getElementById('question').click()")
         assert browser.value("document.getElementById('tare-box').open")
         browser.value("document.getElementById('tare-box').close()")
