@@ -73,6 +73,12 @@ def stated_errors(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
+def stated_keys(machine: Machine) -> list[str]:
+    """Keys of the errors of the force balance that a machine's file states."""
+    return [f'cylinders.{name}.force_error' for name, item in machine.description.cylinders.items()
+            if item.force_error is not None and item.force_error.stddev > 0.0]
+
+
 class ForceError:
     """Of an observer that weighs by equations (a,). ``density`` (a,), MPa^2 s: of what is found besides the stated
     ``force_psd`` and what the file ``known`` (a,), 0 where nothing is.

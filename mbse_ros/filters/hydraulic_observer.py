@@ -21,7 +21,7 @@ from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..machine.parameters import of_motion
 from ..transition.exponential import halvings_for
 from .between_samples import DENSITY, InterpolationError, RareCommands, SamplePlan, SamplePlans, pushes
-from .force_error import ForceError
+from .force_error import ForceError, stated_keys
 from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_error import fastest_friction
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
@@ -170,8 +170,8 @@ class HydraulicObserver:
         cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
         return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
                 'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
-                'contradict each other raise no alarm'
-                + ', and force_error has no effect' * (self.settings.force_error > 0.0))
+                'contradict each other raise no alarm' + ', and force_error has no effect' * bool(
+                    self.settings.force_error > 0.0 or stated_keys(self.machine)))
 
     def _truncated(self) -> str:
         stiffness = self.rate * self._prepared

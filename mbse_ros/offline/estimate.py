@@ -215,11 +215,12 @@ def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:
 
 
 def _largest_force(estimate: MachineEstimate) -> dict[str, Any] | None:
-    """The largest force at the tool that is not chance: time, s, parts, N, and deviations; None: there is none."""
+    """The largest force at the tool that is not chance: time from the start of the log, s,
+    parts, N, and deviations; None: there is none."""
     if estimate.track.largest_force is None:
         return None
     row, found = estimate.track.largest_force
-    return {'t': float(estimate.t[row]), 'force': [*found.force.tolist(), found.component],
+    return {'t': float(estimate.track.elapsed[row]), 'force': [*found.force.tolist(), found.component],
             'stddev': [*found.stddev.tolist(), found.component_stddev], 'direction': found.direction}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
+from ..filters.force_error import stated_keys
 from ..filters.weighing import LEAST
 from ..machine import Machine
 from ..settings import Settings, setting
@@ -24,7 +25,7 @@ from ..settings import Settings, setting
 NORMAL = 1.959964       # 95 % quantile, two sides
 BEYOND = 1.5        # half-widths of a mass's interval: three standard deviations
 NOISE = 'noise of the sensors and of what no model knows'
-UNBALANCED = 'error of the force balance that was found, and noise'      # instead, as it makes nearly all of it
+UNBALANCED = 'error of the force balance that was found, and '      # before its words: it makes nearly all of it
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,13 @@ class Mass:
 class Cause:
     """What one cause adds to the uncertainty of a mass: a standard deviation, kg; their squares add up.
 
-    ``assumed``: the machine's file does not state the deviation of this number.
+    ``assumed``: the machine's file does not state the deviation of this number; ``noise``: not a number of the file.
     """
 
     cause: str
     kg: float
     assumed: bool = False
+    noise: bool = False
 
     def __str__(self) -> str:
         return self.cause + ' (assumed)' * self.assumed
@@ -186,15 +188,14 @@ def uncertain_numbers(machine: Machine) -> dict[str, bool]:
 
 def noise_of(machine: Machine) -> str:
     """What a budget calls noise: with the errors of the force balance that a machine's file states."""
-    stated = [f'cylinders.{name}.force_error' for name, item in machine.description.cylinders.items()
-              if item.force_error is not None and item.force_error.stddev > 0.0]
+    stated = stated_keys(machine)
     return f'noise of the sensors, {", ".join(stated)}' if stated else NOISE
 
 
 def causes(numbers: Mapping[str, bool], noise: float, kg: np.ndarray, word: str = NOISE) -> tuple[Cause, ...]:
     """``noise`` by its ``word``, and ``kg`` (k,) of the ``uncertain_numbers`` of a machine, the largest first."""
-    found = [Cause(word, noise), *(Cause(name, float(item), assumed) for (name, assumed), item
-                                    in zip(numbers.items(), kg))]
+    found = [Cause(word, noise, noise=True),
+             *(Cause(name, float(item), assumed) for (name, assumed), item in zip(numbers.items(), kg))]
     return tuple(sorted(found, key=lambda cause: -cause.kg))
 
 

@@ -32,7 +32,7 @@ from ..monitor.rates import SHARE
 from ..monitor.state import Assessment
 from ..payload.gates import too_slow
 from ..payload.joint import JointEstimator
-from ..payload.mass import NOISE, UNBALANCED, Cause, Mass, PayloadEstimator, PayloadSettings
+from ..payload.mass import UNBALANCED, Cause, Mass, PayloadEstimator, PayloadSettings
 from ..payload.paper import InverseDynamics, PaperEstimator
 from ..payload.tool_force import ToolForce, ToolForces, has_contact
 from .machine_monitor import MachineMonitor, MachineState, UsableSamples
@@ -241,7 +241,7 @@ class PayloadStage:
     def budget(self) -> tuple[Cause, ...]:
         """What makes the mass uncertain, the largest first."""
         found = self._estimator.budget(self._mass.noise) if self._mass is not None else ()
-        return tuple(replace(cause, cause=UNBALANCED) if self._unbalanced and cause.cause == NOISE else cause
+        return tuple(replace(cause, cause=UNBALANCED + cause.cause) if self._unbalanced and cause.noise else cause
                      for cause in found)
 
     @property

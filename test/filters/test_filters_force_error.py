@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +19,8 @@ from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.offline.bag import estimate_samples, parse_tuning
-from mbse_ros.payload.mass import UNBALANCED
+from mbse_ros.offline.checks.log_verdict import state_lines
+from mbse_ros.payload.mass import NOISE, UNBALANCED
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.effects import EFFECTS, LIFTS
@@ -49,7 +51,7 @@ def updating(outputs):
 @pytest.mark.parametrize('valve', ['orifice', 'unknown'])
 def test_a_force_beside_the_piston_is_found_and_the_interval_holds(valve):
     pipeline, outputs = run(True, valve)
-    assert pipeline.payload.budget[0].cause == UNBALANCED
+    assert pipeline.payload.budget[0].cause == UNBALANCED + NOISE
     found = [k for k, item in enumerate(outputs) if Fault.FORCE_BALANCE in item.state.faults]
     assert found and 'lift' in outputs[found[0]].state.reason and 'kN' in outputs[found[0]].state.reason
     last, later = outputs[-1].payload, updating(outputs[found[0]:])
@@ -125,8 +127,22 @@ def test_an_estimate_of_a_log_says_it():
                                  for name, value in (*frame.commands.items(), *frame.samples.items())],
                                 load_machine('patu655_lift'), parse_tuning(()))
     line, = (line for line in estimate.warnings if 'force balance does not fit' in line)
-    kg = next(cause.kg for cause in estimate.budget if cause.cause == UNBALANCED)
+    kg = next(cause.kg for cause in estimate.budget if cause.noise)
     assert 'lift' in line and f'makes {kg:.2g} kg of the mass' in line
+    faults = estimate.track.observer_faults.copy()
+    faults[-1] = 0      # it holds no longer: the noise of the end is not its
+    over, = state_lines(replace(estimate.track, observer_faults=faults), estimate.budget)
+    assert 'lift' in over and 'of the mass by now' not in over
+
+
+def test_an_error_that_is_found_beyond_what_the_file_states_is_named_too():
+    little = changed('patu655_lift', {'cylinders/lift/force_error': {'stddev': '100 N'}})
+    estimate = estimate_samples([Sample(name, frame.stamp_ns, value) for frame in frames(True)[:700]
+                                 for name, value in (*frame.commands.items(), *frame.samples.items())],
+                                little, parse_tuning(()))
+    noise, = (cause for cause in estimate.budget if cause.noise)
+    assert noise.cause == UNBALANCED + 'noise of the sensors, cylinders.lift.force_error'
+    assert any(f'makes {noise.kg:.2g} kg of the mass' in line for line in estimate.warnings)
 
 
 def test_a_wrong_valve_is_no_error_of_the_force_balance():

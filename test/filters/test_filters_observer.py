@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import VALVES, crane, kinematic, two_cylinders, work_cycle
+from machine_variants import changed
 from scipy.linalg import expm
 
 from mbse_ros.compiled import Kernel, have_compiler
@@ -264,6 +265,10 @@ def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
     assert 'use exact' not in observer.note
     observer.configure(kinematic(force_error=0.1))
     assert 'force_error has no effect' in observer.note
+    observer.configure(kinematic(transition='4'))
+    assert 'no effect' not in observer.note
+    stated = changed('patu655_lift', {'cylinders/lift/force_error': {'stddev': '4 kN'}})
+    assert 'force_error has no effect' in HydraulicObserver(stated, kinematic(), 'vm').note
     observer.configure(ObserverSettings(force_error=0.1))
     assert observer.note == ''
 

@@ -321,6 +321,8 @@ def test_the_largest_force_is_said_whether_states_are_kept_or_not(dug) -> None:
     said, = (line for line in estimate.summary() if line.startswith('largest force'))
     assert f'x {x / 1e3:.1f} kN' in said and f'z {z / 1e3:.1f} kN' in said and 'along (' not in said
     assert 'of the surroundings on bucket.teeth' in said
+    later = replace(estimate, times=estimate.t - 1.7e9)     # of arrays with times of their own
+    assert said in later.summary() and later.to_json()['tool_force']['largest'] == largest
 
 
 def test_the_text_says_a_component_by_its_direction_or_why_there_is_no_force(dug) -> None:
