@@ -15,6 +15,7 @@ from math import radians, sqrt
 from .basics import Scalar
 from .machine_parts import Base, Hydraulics
 from .model import MechanismDescription, Sensor
+from .typical import ASSUMED as BEGIN
 
 RANGES = (1e6, 1.6e6, 2.5e6, 4e6, 6e6, 1e7, 1.6e7, 2.5e7, 4e7, 6e7, 1e8)    # Pa: in which pressure sensors are sold
 USUAL = 4e7             # Pa: range of a pressure sensor of a machine whose supplies are not known
@@ -22,7 +23,7 @@ PRESSURE = 0.0025       # of its range: limit of a pressure sensor's offset; of 
 POSITION = 0.002        # of the coordinate's range: limit of the zero of its sensor, as mounted
 INCLINATION = radians(0.3)      # limit of the zero of an inclination sensor, as mounted
 LEVEL = radians(1.0)    # standard deviation of roll and pitch of a machine that stands where work is
-ASSUMED = 'assumed, as the file states nothing'
+ASSUMED = f'{BEGIN}, as the file states nothing'
 
 
 def with_assumptions(machine: MechanismDescription) -> MechanismDescription:
@@ -44,8 +45,8 @@ def level(axis: str) -> Scalar:
 
 
 def is_assumed(number: Scalar) -> bool:
-    """Whether the file leaves a number out."""
-    return number.source == ASSUMED
+    """Whether the file leaves a number out, or says as its source that it is assumed."""
+    return number.source.startswith(BEGIN)
 
 
 def _usual_range(hydraulics: Hydraulics) -> float:

@@ -23,7 +23,7 @@ _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'delay': ('ms', 1e-3), 'roll': ('deg', 0.017453292519943295),
           'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
-PARALLEL = '.parallel'  # section of a cylinder that a file may leave out
+BESIDE = {'.parallel': (), '.friction': ('preset: typical',)}   # parts of a cylinder that a file may leave out
 LINKS = 'bodies.'       # how keys of a URDF's links begin
 PATHS = (('urdf',), ('urdf', 'file'), ('sources', 'definitions', '*'))      # from the folder of the file
 
@@ -67,13 +67,18 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
             changes.append(_scalar(node, number))
         elif section == 'base' or isinstance(_find(root, section.split('.')), yaml.MappingNode):
             added.setdefault(section, []).append(_new(key, number))
-        elif section.endswith(PARALLEL):
+        elif section.endswith(tuple(BESIDE)):
             beside.setdefault(section, []).append(_new(key, number))
         else:
             raise DescriptionError(file, key, None, 'a number in this file, to be written again')
     changes += [change for key, parts in vectors.items() for change in _vector(root, key, parts, file)]
     for section, lines in beside.items():
-        added.setdefault(section.removesuffix(PARALLEL), []).append(f'{PARALLEL[1:]}: {{' + ', '.join(lines) + '}')
+        cylinder, dot, part = section.rpartition('.')
+        block, name = '{' + ', '.join([*BESIDE[dot + part], *lines]) + '}', _find(root, section.split('.'))
+        if name is not None:        # of a preset
+            changes.append(_replaced(name, block))
+        else:
+            added.setdefault(cylinder, []).append(f'{part}: {block}')
     base = added.pop('base', None) if _find(root, ['base']) is None else None
     changes += [_put_in(_find(root, section.split('.')), lines) for section, lines in added.items()]
     for start, end, new in sorted(changes, reverse=True):

@@ -283,7 +283,8 @@ def _hydraulics(machine: MechanismDescription, circuit: Hydraulics) -> Iterable[
         yield row(f'volume {name} cylinder bulk modulus', volume.cylinder_bulk_modulus, 'Pa')
         for index, hose in enumerate(volume.hoses):
             yield TableRow(f'volume {name} hose {index}', show(hose.volume, 'm^3'),
-                           f'bulk modulus {show(hose.bulk_modulus, "Pa")}')
+                           f'bulk modulus {show(hose.bulk_modulus, "Pa")}' + f'; {hose.volume.source}' * bool(
+                               hose.volume.source))
     for name, valve in circuit.valves.items():
         yield from _valve(name, valve)
 

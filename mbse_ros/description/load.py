@@ -186,14 +186,13 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     def read(key: str, reader: Callable[..., T], *others: Any, default: T) -> T:
         return reader(parts[key], references, *others) if key in parts else default
 
-    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, 'hydraulics' in parts, default={})
     pressed = 'sensors' in parts and any(isinstance(item.value, dict) and item.value.get('kind') == 'pressure'
                                          for item in parts['sensors'].named('sensors').values())
-    for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
-                       ('payloads', 'cylinders'), ('sources', 'cylinders'), ('scale', 'cylinders'),
-                       ('calibration', 'cylinders')):
-        if one in parts and other not in parts and (other != 'hydraulics' or pressed):
-            raise parts[one].error(f'the section `{other}` as well, which is missing')
+    circuit = parts.get('hydraulics', Entry(file, 'hydraulics', {}) if pressed and 'cylinders' in parts else None)
+    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, circuit is not None, default={})
+    for one in ('hydraulics', 'payload', 'payloads', 'sources', 'scale', 'calibration'):
+        if one in parts and 'cylinders' not in parts:
+            raise parts[one].error('the section `cylinders` as well, which is missing')
     if 'payload' in parts and 'payloads' in parts:
         raise parts['payloads'].error('only one of the sections `payload` and `payloads`')
     springs = robot.springs if robot is not None else {}
@@ -204,7 +203,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     drivers: dict[str, Driver] = read('drivers', read_drivers, default={})
     quasi: dict[str, QuasiVelocity] = read('quasi_velocities', read_quasi_velocities, default={})
     modules: dict[str, tuple[str, ...]] = read('modules', read_modules, default={})
-    hydraulics = (read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if 'hydraulics' in parts
+    hydraulics = (read_hydraulics(circuit, references.numbers, cylinders) if circuit is not None
                   else NO_HYDRAULICS if cylinders else None)
     base = read('base', read_base, default=None)
     machine = MachineParts(cylinders, hydraulics, base)

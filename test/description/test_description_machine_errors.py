@@ -35,7 +35,6 @@ CASES = [
     ('format', 'mbse/machine/1', 'format', '`mbse convert crane.yaml -o NEW.yaml` rewrites it'),
     ('format', 'mbse/machine/3', 'format', 'mbse/machine/2'),
     ('format', REMOVED, 'format', 'mbse/machine/2'),
-    ('hydraulics', REMOVED, 'cylinders', '`hydraulics` as well'),
     ('cylinders', REMOVED, 'hydraulics', '`cylinders` as well'),
     ('cylinder', {}, 'cylinder', 'did you mean cylinders?'),
     # numbers
@@ -88,7 +87,15 @@ CASES = [
     (f'{PISTON}/chambers', [], 'hydraulics.volumes.lift_piston.chambers', 'at least one'),
     (f'{PISTON}/chambers', ['tilt.piston'], 'hydraulics.volumes.lift_piston.chambers[0]', 'lift.piston, lift.rod'),
     (f'{PISTON}/hoses', [], 'hydraulics.volumes.lift_piston.hoses', 'never be empty'),
-    ('hydraulics/volumes/lift_rod', REMOVED, 'hydraulics.volumes', 'missing: lift.rod'),
+    ('hydraulics/volumes/lift_piston/chambers', ['lift.rod'], 'hydraulics.volumes.lift_rod.chambers[0]', 'once'),
+    ('hydraulics/volumes', {'lift_rod': {'chambers': ['lift.piston'], 'cylinder_bulk_modulus': '2e5 MPa',
+     'hoses': [{'volume': '1 l', 'bulk_modulus': '700 MPa'}]}}, 'hydraulics.volumes.lift_rod',
+     'lift.rod is in no volume'),
+    ('hydraulics/oil', 'hlp46', 'hydraulics.oil', 'only one of the keys'),
+    (f'{CYLINDER}/friction', 'typicl', 'cylinders.lift.friction', 'did you mean typical?'),
+    (f'{CYLINDER}/friction', {'scale': 1}, 'cylinders.lift.friction.coulomb', 'missing'),
+    (f'{CYLINDER}/friction', {'preset': 'usual'}, 'cylinders.lift.friction.preset', 'typical'),
+    (f'{CYLINDER}/friction', {'preset': 'typical', 'coulomb': '900 N'}, 'cylinders.lift.friction', 'no less than'),
     ('hydraulics/supplies/lift_rod', '1 MPa', 'hydraulics.supplies.lift_rod', 'a volume of this name'),
     (f'{VALVE}/kind', 'orifis', 'hydraulics.valves.lift_valve.kind', 'did you mean orifice?'),
     (f'{VALVE}/laminar_pressure', 0, 'hydraulics.valves.lift_valve.laminar_pressure', 'above 0'),
@@ -213,9 +220,14 @@ def test_an_unfed_volume_is_refused():
     for side in ('piston', 'rod'):
         tree['hydraulics']['volumes'][f'tilt_{side}'] = {**tree['hydraulics']['volumes'][f'lift_{side}'],
                                                          'chambers': [f'tilt.{side}']}
+    tree['hydraulics']['volumes']['both'] = {**tree['hydraulics']['volumes'].pop('tilt_rod'),
+                                             'chambers': ['tilt.rod', 'lift.rod']}
+    del tree['hydraulics']['volumes']['lift_rod']
+    tree['hydraulics']['valves']['lift_valve']['ports']['b'] = 'both'
+    del tree['sensors']['lift_rod']
     error = refused(yaml.safe_dump(tree))
-    assert error.key == 'hydraulics.valves' and 'not fed: tilt_piston, tilt_rod' in error.expected
-    tree['hydraulics']['valves']['tilt_valve'] = {'kind': 'unknown', 'ports': {'a': 'tilt_piston', 'b': 'tilt_rod'}}
+    assert error.key == 'hydraulics.valves' and 'not fed: tilt_piston' in error.expected
+    tree['hydraulics']['valves']['tilt_valve'] = {'kind': 'unknown', 'ports': {'a': 'tilt_piston', 'b': 'both'}}
     assert list(parse_mechanism(yaml.safe_dump(tree, sort_keys=False)).cylinders) == ['lift', 'tilt']
 
 

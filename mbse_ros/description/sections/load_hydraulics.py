@@ -4,6 +4,9 @@ its name, the position of its piston."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from ..basics import ZERO, Scalar
 from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative, positive
@@ -11,8 +14,19 @@ from ..language.references import References
 from ..language.scalar import Numbers
 from ..machine_parts import EDGES, BalanceError, Cylinder, EndStop, Friction, Hose, Hydraulics, Parallel, Valve, Volume
 from ..model import Coordinate
+from ..typical import (
+    COLDEST,
+    HOTTEST,
+    NAME,
+    SIDES,
+    VISCOSITY,
+    typical_friction,
+    typical_oil,
+    typical_valve,
+    typical_volume,
+    with_supplies,
+)
 
-_SIDES = ('piston', 'rod')
 _MODULUS = ValueKind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': ValueKind('Pa', 1e3),
             'nominal_command': positive('V'),
@@ -22,30 +36,71 @@ _MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
 MOST = 8        # cylinders side by side
 PARALLEL = {'constant': ValueKind('N', -1e8, 1e8), 'linear': ValueKind('N/m', -1e9, 1e9),
             'cubic': ValueKind('N/m^3', -1e12, 1e12), 'damping': ValueKind('N*s/m', -1e8, 1e8)}
+_FRICTION = {'coulomb': not_negative('N'), 'static': not_negative('N'), 'transition_velocity': positive('m/s'),
+             'viscous': not_negative('N*s/m')}
 LASTING = ValueKind('s', 1e-3, 60.0)        # of an error of the force balance
 NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
 
 
 def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinder]) -> Hydraulics:
-    """The circuit; every chamber belongs to one volume, every volume to a valve."""
-    parts = entry.mapping(['oil_bulk_modulus', 'volumes', 'valves'], ['supplies'])
+    """The circuit; every chamber belongs to one volume, every volume to a valve. What is missing is typical."""
+    parts = entry.mapping([], ['oil_bulk_modulus', 'oil', 'volumes', 'valves', 'supplies'])
     supplies = {name: numbers.scalar(item, not_negative('Pa', 1e9))
                 for name, item in (parts['supplies'].named('supplies').items() if 'supplies' in parts else ())}
-    free = {f'{name}.{side}': (name, side) for name in cylinders for side in _SIDES}
+    free = {f'{name}.{side}': (name, side) for name in cylinders for side in SIDES}
+    given = parts['volumes'].named('volumes') if 'volumes' in parts else {}
+    volumes = {name: _volume(name, item, numbers, free, cylinders) for name, item in given.items()}
+    for name, side in free.values():
+        volume = typical_volume(cylinders[name], side)
+        if volume.name in volumes:
+            raise given[volume.name].error(f'another name, {name}.{side} is in no volume, and its own has this name',
+                                           volume.name)
+        volumes[volume.name] = volume
     for name in supplies:
-        if name in parts['volumes'].named('volumes'):
+        if name in volumes:
             raise parts['supplies'].error('another name, there is a volume of this name', name, name)
-    volumes = {name: _volume(name, item, numbers, free, cylinders)
-               for name, item in parts['volumes'].named('volumes').items()}
-    if free:
-        raise parts['volumes'].error('volumes that hold every chamber; missing: ' + ', '.join(free), list(volumes))
-    valves = {name: _valve(name, item, numbers, supplies, volumes)
-              for name, item in parts['valves'].named('valves').items()}
+    given = parts['valves'].named('valves') if 'valves' in parts else {}
+    valves = {name: _valve(name, item, numbers, supplies, volumes) for name, item in given.items()}
+    supplies = _typical_valves(entry, valves, volumes, supplies, cylinders)
+    return Hydraulics(_oil(parts, numbers), supplies, volumes, valves)
+
+
+def _typical_valves(entry: Entry, valves: dict[str, Valve], volumes: dict[str, Volume], supplies: dict[str, Scalar],
+                    cylinders: dict[str, Cylinder]) -> dict[str, Scalar]:
+    """Put a typical valve at each cylinder whose volumes both have none; the supplies, with those that it needs."""
+    of_chamber = {chamber: volume.name for volume in volumes.values() for chamber in volume.chambers}
     fed = {port for valve in valves.values() for port in (valve.a, valve.b)}
+    for name, cylinder in cylinders.items():
+        a, b = (of_chamber[name, side] for side in SIDES)
+        if a != b and not {a, b} & fed:
+            supplies, pump, tank = with_supplies(supplies)
+            valve = typical_valve(cylinder, a, b, pump, tank)
+            if valve.name in valves:
+                raise entry.error(f'another name, {name} has no valve, and its own has this name', valve.name, 'valves')
+            valves[valve.name] = valve
+            fed |= {a, b}
     if fed != set(volumes):
-        raise parts['valves'].error('valves that feed every volume; not fed: '
-                                    + ', '.join(name for name in volumes if name not in fed), list(valves))
-    return Hydraulics(numbers.scalar(parts['oil_bulk_modulus'], _MODULUS), supplies, volumes, valves)
+        raise entry.error('valves that feed every volume; not fed: '
+                          + ', '.join(name for name in volumes if name not in fed), list(valves), 'valves')
+    return supplies
+
+
+def _oil(parts: dict[str, Entry], numbers: Numbers) -> Scalar:
+    """Bulk modulus of the oil: as given, or by the name of a grade and a temperature."""
+    if 'oil_bulk_modulus' in parts:
+        if 'oil' in parts:
+            raise parts['oil'].error('only one of the keys oil, oil_bulk_modulus')
+        return numbers.scalar(parts['oil_bulk_modulus'], _MODULUS)
+    if 'oil' not in parts:
+        return typical_oil()
+    what = f"a grade and a temperature, such as 'hlp46 at 40 degC', {COLDEST:g} to {HOTTEST:g} degC"
+    words = re.fullmatch(r'(\w+)(?:\s+at\s+(-?\d+(?:\.\d+)?)\s*(?:degC|°C))?', parts['oil'].text(what))
+    if words is None:
+        raise parts['oil'].error(what)
+    grade, celsius = parts['oil'].choice(VISCOSITY, 'an oil', words[1]), float(words[2] or 40.0)
+    if not COLDEST <= celsius <= HOTTEST:
+        raise parts['oil'].error(what)
+    return typical_oil(grade, celsius, f'{grade} at {celsius:g} degC, Hayward 1970')
 
 
 def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str, str]],
@@ -54,7 +109,7 @@ def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str
     parts = entry.mapping(['chambers', 'cylinder_bulk_modulus', 'hoses'])
     chambers = []
     for item in parts['chambers'].items('chambers'):
-        word = item.choice([f'{cylinder}.{side}' for cylinder in cylinders for side in _SIDES], 'a chamber')
+        word = item.choice([f'{cylinder}.{side}' for cylinder in cylinders for side in SIDES], 'a chamber')
         if word not in free:
             raise item.error('each chamber in one volume, once')
         chambers.append(free.pop(word))
@@ -115,9 +170,8 @@ def read_cylinders(entry: Entry, references: References, pushed: bool = True) ->
 
 def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> Cylinder:
     numbers = references.numbers
-    parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke', *['friction'] * pushed],
-                          [*['friction'] * (not pushed), 'end_stop', 'count', 'barrel_mass', 'rod_mass',
-                           'parallel', 'force_error'])
+    parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke'],
+                          ['friction', 'end_stop', 'count', 'barrel_mass', 'rod_mass', 'parallel', 'force_error'])
     base, rod_eye = references.point(parts['base']), references.point(parts['rod_eye'])
     if base.body == rod_eye.body:
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
@@ -132,26 +186,34 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
     count = 1
     if 'count' in parts:
         count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
-    friction = _friction(parts['friction'], numbers) if 'friction' in parts else NO_FRICTION
+    friction = (_friction(parts['friction'], numbers, name, bore.value) if 'friction' in parts
+                else typical_friction(name, bore.value) if pushed else NO_FRICTION)
     parallel = _parallel(parts['parallel'], numbers, stroke.value) if 'parallel' in parts else None
     error = _force_error(parts['force_error'], numbers) if 'force_error' in parts else None
     return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, barrel, piston, parallel,
                     error)
 
 
-def _friction(entry: Entry, numbers: Numbers) -> Friction:
-    """Pressure terms default to none, the common scale to 1; those of a direction are None where the file has none."""
-    parts = entry.mapping(['coulomb', 'static', 'transition_velocity', 'viscous'],
-                          ['pressure_difference', 'pressure_rod', 'scale', 'out_scale', 'in_scale'])
-    coulomb, static = (numbers.scalar(parts[key], not_negative('N')) for key in ('coulomb', 'static'))
-    if static.value < coulomb.value:
-        raise parts['static'].error(f'no less than the Coulomb friction, {coulomb.value:g} N')
-    difference, rod = (numbers.optional(parts, key, not_negative('m^2'), ZERO)
-                       for key in ('pressure_difference', 'pressure_rod'))
-    scale = numbers.optional(parts, 'scale', not_negative('1'), Scalar(1.0))
-    directed = [numbers.optional(parts, key, not_negative('1')) for key in ('out_scale', 'in_scale')]
-    return Friction(coulomb, static, numbers.scalar(parts['transition_velocity'], positive('m/s')),
-                    numbers.scalar(parts['viscous'], not_negative('N*s/m')), difference, rod, scale, *directed)
+def _friction(entry: Entry, numbers: Numbers, cylinder: str, bore: float) -> Friction:
+    """Pressure terms default to none, the common scale to 1; those of a direction are None where the file has none.
+    `typical`, or `preset: typical` with other numbers: what is not stated is typical of the bore."""
+    if not isinstance(entry.value, dict):
+        entry.choice((NAME,), f'a mapping, or {NAME}')
+        return typical_friction(cylinder, bore)
+    preset = 'preset' in entry.value
+    parts = entry.mapping([*_FRICTION] if not preset else ['preset'], [
+        *_FRICTION, 'pressure_difference', 'pressure_rod', 'scale', 'out_scale', 'in_scale'])
+    kinds = {**_FRICTION, **dict.fromkeys(('pressure_difference', 'pressure_rod'), not_negative('m^2')),
+             **dict.fromkeys(('scale', 'out_scale', 'in_scale'), not_negative('1'))}
+    given = {key: numbers.scalar(parts[key], kind) for key, kind in kinds.items() if key in parts}
+    if preset:
+        parts['preset'].choice((NAME,), 'a friction')
+        friction = replace(typical_friction(cylinder, bore), **given)
+    else:
+        friction = replace(NO_FRICTION, **given)
+    if friction.static.value < friction.coulomb.value:
+        raise parts.get('static', entry).error(f'no less than the Coulomb friction, {friction.coulomb.value:g} N')
+    return friction
 
 
 def _parallel(entry: Entry, numbers: Numbers, stroke: float) -> Parallel:
