@@ -114,8 +114,8 @@ CASES = {       # what to replace, by what; the key of the error; words that sho
                                    'another volume than port a'),
     'a pump below the tank': (LIFT, 'pump: 10 MPa', 'pump: 10 kPa', 'hydraulics.valves.lift_valve.ports.pump',
                               'a supply of higher pressure than the tank'),
-    'cylinders without hydraulics': (LIFT, LIFT[LIFT.index('hydraulics:'):LIFT.index('payload:')], '', 'cylinders',
-                                     'the section `hydraulics` as well, which is missing'),
+    'an oil that is not known': (LIFT, '{value: 1650 MPa, stddev: 10 %}\n', '1 GPa\n  oil: hlp46\n', 'hydraulics.oil',
+                                 'only one of the keys'),
     'an inclination without a base': (ZX200, 'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, '
                                       'stddev: 1 deg}\n', 'sensors.pitch.kind',
                                       'the section `base`, such as `base: {}`'),
