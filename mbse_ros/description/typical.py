@@ -74,16 +74,22 @@ def typical_volume(cylinder: Cylinder, side: str) -> Volume:
 
 def typical_valve(cylinder: Cylinder, a: str, b: str, pump: str, tank: str) -> Valve:
     """Of kind 'unknown', so that its flows are estimated; the simulated machine has it as an orifice."""
-    flow = cylinder.stroke.value * cylinder.piston_area / STROKE_TIME
-    numbers = (Scalar(value, source=TYPICAL) for value in (flow, DROP, COMMAND, COMMAND, LAG, LAMINAR))
-    return Valve(f'{cylinder.name}_valve', 'unknown', a, b, pump, tank, *numbers,
-                 make_up=Scalar(MAKE_UP, source=TYPICAL),
-                 gains={edge: Scalar(gain, source=TYPICAL) for edge, gain in GAINS.items()})
+    flow, drop, command, limit, lag, laminar, make_up = (
+        Scalar(value, source=TYPICAL) for value in (flow_of(cylinder), DROP, COMMAND, COMMAND, LAG, LAMINAR, MAKE_UP))
+    return Valve(f'{cylinder.name}_valve', 'unknown', a, b, pump, tank, flow, drop, command, limit, lag, laminar,
+                 make_up=make_up, gains={edge: Scalar(gain, source=TYPICAL) for edge, gain in GAINS.items()})
+
+
+def flow_of(cylinder: Cylinder) -> float:
+    """Nominal flow of its valve, m^3/s."""
+    return cylinder.stroke.value * cylinder.piston_area / STROKE_TIME
 
 
 def with_supplies(given: Mapping[str, Scalar]) -> tuple[dict[str, Scalar], str, str]:
     """Supplies with typical ones for what is missing, and the names of pump and tank: those of these names, else the
     highest and the lowest of several."""
     ends = sorted(given, key=lambda name: given[name].value)
-    names = [name if name in given or len(ends) < 2 else ends[place] for name, place in (('pump', -1), ('tank', 0))]
-    return {**given, **{name: Scalar(SUPPLIES[name], source=TYPICAL) for name in names if name not in given}}, *names
+    pump, tank = (name if name in given or len(ends) < 2 else ends[place] for name, place in (
+        ('pump', -1), ('tank', 0)))
+    typical = {name: Scalar(SUPPLIES[name], source=TYPICAL) for name in (pump, tank) if name not in given}
+    return {**given, **typical}, pump, tank
