@@ -176,7 +176,7 @@ def test_what_is_left_is_written_as_an_error_of_the_force_balance(tmp_path) -> N
     assert one.write(tmp_path / 'forced.yaml', force=True)
     stated = load_mechanism(tmp_path / 'forced.yaml').cylinders['lift'].force_error
     assert stated.stddev == pytest.approx(error.stddev, rel=5e-3) and stated.time == 3.0
-    text, machine = prior_machine(tmp_path / 'forced.yaml', [f'{key}=1e5 N*s/m', *(f'{KEY}.friction.scale=30 %',)])
+    text, machine = prior_machine(tmp_path / 'forced.yaml', [f'{key}=1e5 N*s/m', f'{KEY}.friction.scale=30 %'])
     bags = [Recording(f'bag {k}', series('damper', mass), '2026-02-01') for k, mass in enumerate((0.0, TRUE))]
     again = calibrated(machine, text, bags, {'bag 0': KnownLoad(), 'bag 1': LOAD})
     assert again.errors[0].stddev == 0.0 and 'missing from the force balance' not in ''.join(again.summary())

@@ -11,6 +11,7 @@ import pytest
 from core_support import crane
 from embedded_support import ExportedEstimator
 from export_support import run_test
+from machine_variants import changed
 
 from mbse_ros.embedded.record import OBSERVER, STATUS, PythonEstimator
 from mbse_ros.embedded.tables import EstimatorSetup
@@ -28,8 +29,8 @@ TICK = 0.01         # s
 MASS = 1e-9         # of a mass: what rounding makes of sums of which only 1e-8 is left after a start
 
 
-def setup_of(name='patu655_lift', **changes):
-    machine = crane() if name == 'patu655_lift' else load_machine(name)
+def setup_of(name='patu655_lift', machine=None, **changes):
+    machine = machine or (crane() if name == 'patu655_lift' else load_machine(name))
     # the C text does not look for an error of the force balance
     return EstimatorSetup(machine, ObserverSettings(**{'force_error': 0.0, **changes}), PayloadSettings())
 
@@ -51,10 +52,10 @@ def motion(payload, ticks=2600):
             np.array([[frame.commands[name] for name in machine.commands] for frame in frames]))
 
 
-def compared(folder, samples, commands, pauses=()):
+def compared(folder, samples, commands, pauses=(), of=None):
     """Statuses and faults of the mass in all ticks; asserts that all numbers are those of Python. ``pauses``: by tick,
     ticks without samples before it."""
-    of, pauses = setup_of(**BETWEEN), dict(pauses)
+    of, pauses = of or setup_of(**BETWEEN), dict(pauses)
     exported, python = ExportedEstimator(folder, 'patu655_lift', '-O1'), PythonEstimator(of, 'auto')
     status, faults = set(), Fault(0)
     for k, (sample, command) in enumerate(zip(samples, commands)):
@@ -88,6 +89,17 @@ def test_a_load_that_changes(folder):
     status, faults = compared(folder, samples, commands)
     assert {PayloadStatus.UPDATING, PayloadStatus.CHANGING, PayloadStatus.TOO_SLOW} <= status
     assert Fault.LOAD_CHANGES in faults and Fault.FIRST_MASS in faults
+
+
+def test_an_error_of_the_force_balance_that_the_file_states(tmp_path):
+    """Its density in the motion, and that which the mass takes more than once: it lasts longer than TIME."""
+    of = setup_of(machine=changed('patu655_lift', {'cylinders/lift/force_error': {'stddev': '4 kN', 'time': '1 s'}}),
+                  **BETWEEN)
+    export_estimator(of, tmp_path / 'lift')
+    samples, commands = (part.copy() for part in motion(80.0))
+    samples[900:905, 1] = np.nan        # the balance is not used, and again
+    status, _ = compared(tmp_path / 'lift', samples[:1400], commands[:1400], of=of)
+    assert PayloadStatus.UPDATING in status
 
 
 def test_sensors_that_fail(folder):
