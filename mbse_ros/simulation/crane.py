@@ -103,10 +103,11 @@ class SimulatedCrane:
     """Plant, operator and sensors of one machine; the same seed gives the same samples, bit for bit. A sensor with a
     ``delay`` says what was there so much before the stamp.
 
-    ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
-    and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
-    once; ``soil``: force of the soil, N, where the cycle digs; ``swing``: rad from the vertical at which a load that
-    hangs is let go; ``payload``: mass, kg, of several by their names.
+    ``parameters``: the plant's true values of the uncertain numbers of ``machine``, in its order (default: nominal);
+    ``base``: its true 'roll' and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of
+    one machine, to compile it once; ``soil``: force of the soil, N, where the cycle digs; ``swing``: rad from the
+    vertical at which a load that hangs is let go; ``payload``: mass, kg, of several by their names. Raises
+    SettingError.
     """
 
     def __init__(self, machine: Machine, payload: Masses = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
@@ -209,10 +210,14 @@ class SimulatedCrane:
         return {name: Operator(item, self.cycle.timed) for name, item in moves.items()}
 
     def _of_plant(self, parameters: np.ndarray) -> np.ndarray:
-        """Uncertain numbers in the order of the plant's, where they are those of the machine."""
+        """Uncertain numbers of the machine in the order of its plant; raises SettingError if the plant has others."""
         own, wanted = self.machine.parameters.names, self.plant.machine.parameters.names
-        same = own == wanted or set(own) != set(wanted)
-        return parameters if same else np.asarray(parameters)[[own.index(name) for name in wanted]]
+        if other := sorted(set(own) ^ set(wanted)):
+            raise SettingError('parameters', ', '.join(other), f'uncertain numbers that {self.machine.name} and its '
+                               'plant have in common: only one of them has these')
+        if np.shape(parameters) != (len(own),):
+            raise SettingError('parameters', np.shape(parameters), f'{len(own)} numbers: {", ".join(own)}')
+        return np.asarray(parameters)[[own.index(name) for name in wanted]]
 
     def _commands(self, command: float | Mapping[str, float] | None, time: float, q: np.ndarray) -> dict[str, float]:
         """Commands of all controls."""

@@ -91,6 +91,16 @@ def test_wrong_parameters_change_the_truth() -> None:
     assert changed[0].pressure[0] > nominal[0].pressure[0] + 1e3
 
 
+def test_parameters_of_another_plant_are_refused() -> None:
+    """They are taken by their place: one more would shift all that follow."""
+    known, more = plant().machine.parameters, variant('patu655_lift', cylinders__lift__rod_mass={
+        'value': '9 kg', 'stddev': '1 kg'})
+    with pytest.raises(SettingError, match='cylinders.lift.rod_mass.*only one of them has these'):
+        SimulatedCrane(more, plant=plant(), parameters=more.parameters.mean)
+    with pytest.raises(SettingError, match=rf'parameters: got \(3,\), expected {len(known.names)} numbers'):
+        frames(parameters=known.mean[:3])
+
+
 def test_wrong_offsets_change_the_samples_alone() -> None:
     """As those of the plant's numbers: the crane moves as before."""
     p = plant().machine.parameters
