@@ -34,8 +34,8 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     to be chosen) instead of the file's, ``free``: numbers that stay parameters, ``backend`` ('auto', 'c' or 'vm') of
     its compiled functions. Of a machine: ``valve``, the kind of all its valves ('orifice', 'compensated', 'unknown');
     ``attachment``, the tool that it carries, by its name in the file of the ``scale`` (default: the machine's section
-    `scale`): its equations have it. Raises DescriptionError (file, key, value, what was
-    expected), SettingError, ScaleError, PositionProblemError.
+    `scale`): its equations have it. Raises DescriptionError (file, key, value, what was expected), SettingError,
+    ScaleError, PositionProblemError.
 
     >>> load('four_bar').independent
     ('theta',)

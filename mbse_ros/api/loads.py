@@ -75,7 +75,7 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
         if not isinstance(item, Machine):
             raise SettingError('machine', item.description.name, 'a machine: this file has no cylinders')
         found = weigh_bags(some, item, settings, scale_of(item, scale or ''), truck, namespace, backend,
-                            loaded_sources(sources), every)
+                           loaded_sources(sources), every)
         found = replace(found, warnings=(*assumed, *found.warnings))
     return replace(found, several=len(some) > 1,
                    comparison=None if known is None else compare(compared(known, found)))

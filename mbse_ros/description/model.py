@@ -325,7 +325,6 @@ def fingerprint(description: MechanismDescription) -> str:
     """
     text = content(description)
     for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False',
-                  'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None',
-                  'delay=None'):
+                  'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None', 'delay=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -174,7 +174,7 @@ class Detector:
         return self._plateau is not None
 
     def jump(self) -> UncertainMass | None:
-        """By how much the empty machine weighs more, or less, since a stop, once; None where nothing says so."""
+        """By how much the empty machine is heavier since a stop, once for each stop; None where it is not."""
         return self._stops.jump()
 
     def same(self, first: float, second: float) -> bool:

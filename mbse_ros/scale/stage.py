@@ -19,7 +19,7 @@ from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
 from .live import Live, live
-from .load import COUNTED, EMPTY, Carried, Load, UncertainMass, combined
+from .load import COUNTED, EMPTY, NOTHING, Carried, Load, UncertainMass, combined
 from .reading import Reading, Whereabouts, reading
 from .record import (
     ATTACHMENT,
@@ -279,17 +279,18 @@ class ScaleStage:
 
     def _others(self) -> dict[str, UncertainMass]:
         """By how much each attachment is heavier than the one that hangs there, '' of none."""
-        own = mass_of(self.file.attachments.get(self.attachment))
-        masses = {BARE: mass_of(None), **{name: mass_of(item) for name, item in self.file.attachments.items()}}
-        return {name: mass - own for name, mass in masses.items()
-                if self.file.attachments and name != self.attachment}
+        if not self.file.attachments:
+            return {}
+        masses = {BARE: NOTHING, **{name: mass_of(item) for name, item in self.file.attachments.items()}}
+        own = masses.get(self.attachment, NOTHING)
+        return {name: mass - own for name, mass in masses.items() if name != self.attachment}
 
     def _attached(self) -> UncertainMass:
         """What the attachment weighs more than the one that the machine's equations have."""
-        known = self.machine.description.attachment
-        if known is None or known.name == self.attachment:
-            return mass_of(None if known is not None else self.file.attachments.get(self.attachment))
-        return mass_of(self.file.attachments.get(self.attachment)) - UncertainMass(known.mass)
+        known, chosen = self.machine.description.attachment, mass_of(self.file.attachments.get(self.attachment))
+        if known is None:
+            return chosen
+        return NOTHING if known.name == self.attachment else chosen - UncertainMass(known.mass)
 
     def _weigh_empty(self) -> None:
         """What an empty machine weighs; the noise of a zero is common to all loads that it is taken off."""

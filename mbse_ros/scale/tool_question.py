@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether another tool hangs there: an empty machine that weighs something else after a stop.
+"""Whether the tool was changed: an empty machine has another mass after a stop.
 
-A tool that was changed and a load that was taken look the same to the equations: so the scale asks, once a stop, and
-goes on as if it was a load until it is told. It asks only where the jump came in a stop that is long enough for a
-change of tools, or with the first motion after it, without a contact meanwhile, and is as much as an attachment.
+The estimator cannot distinguish a changed tool from a load. So the scale asks the operator, once for each stop, and
+counts the difference as a load until it is answered. It asks only if the stop was long enough to change the tool, if
+the mass changed in the stop or in the first seconds of motion after it, if there was no contact in between, and if the
+difference fits an attachment of the scale's file.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from .load import UncertainMass
 from .reading import Place, Reading
 
 STOP = 10.0     # s of standstill, in less than which no tool is changed
-SOON = 5.0      # s after it, within which the other mass must be known
-STAY = 0.1      # m, by which the load's place may change while the machine stands still
-LEVERS = 0.1    # share of the mass of an attachment by which it may weigh other than at the place of the load
+SOON = 5.0      # s after it, within which the new mass must be known
+STAY = 0.1      # m, by which the load may move while the machine counts as standing still
+LEVERS = 0.1    # share of an attachment's mass by which its estimate may be off: its lever is not that of the load
 
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """``more``: the mass, kg, by which the machine is heavier than with the tool that it is taken to have;
-    ``fits``: names of attachments that explain it, the nearest first, with by how much each is heavier, '' for none;
-    ``zeroed``: it was found with the order `zero`."""
+    """``more``: by how much, kg, the machine is heavier than with the tool that the scale assumes; ``fits``: names of
+    attachments that explain it and by how much, kg, each is heavier than that tool, the nearest first, '' for none;
+    ``zeroed``: it was found when the operator ordered `zero`."""
 
     stamp_ns: int
     more: UncertainMass
@@ -49,8 +50,9 @@ class ToolQuestion:
 
 def tool_question(stamp_ns: int, more: UncertainMass, others: Mapping[str, UncertainMass], zeroed: bool = False,
                   too_much: bool = False) -> ToolQuestion | None:
-    """Of a mass that an empty machine weighs ``more``, kg, where ``others`` hang heavier attachments by their names;
-    None where it may be nothing or, unless it is ``too_much`` for a zero, is none of them."""
+    """About an empty machine that is heavier by ``more``, kg; ``others``: by how much each other attachment, by its
+    name, is heavier than the one that is on. None if ``more`` may be 0, and if no attachment explains it, except where
+    it is ``too_much`` for a zero."""
     lower, upper = more.interval
     if not others or not more.known or lower <= 0.0 <= upper:
         return None
@@ -61,7 +63,7 @@ def tool_question(stamp_ns: int, more: UncertainMass, others: Mapping[str, Uncer
 
 
 class Stops:
-    """When the machine stood still, and whether its mass was another after it; readings in, one by one."""
+    """When the machine stood still, and whether its mass had changed after that; takes the readings one by one."""
 
     def __init__(self) -> None:
         self._still, self._since, self._touched = 0.0, inf, False
@@ -84,11 +86,11 @@ class Stops:
             self._touched |= reading.status is PayloadStatus.CONTACT
 
     def changed(self, more: UncertainMass) -> None:
-        """The empty machine weighs so much more now, kg."""
+        """The empty machine is heavier by ``more``, kg, than before."""
         self._more = more if not self._touched else None
 
     def jump(self) -> UncertainMass | None:
-        """What was found in or after a stop, once for each."""
+        """By how much the mass changed in a stop or soon after it; once for each stop, else None."""
         if self._more is None or self._asked or self._since > SOON:
             return None
         found, self._more, self._asked = self._more, None, True

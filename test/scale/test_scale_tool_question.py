@@ -10,9 +10,11 @@ from scale_support import scale, weighed
 
 from mbse_ros.description.machine_parts import Attachment
 from mbse_ros.errors import ScaleError
+from mbse_ros.scale.load import UncertainMass
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.scale_file import ScaleFile
 from mbse_ros.scale.stage import ScaleStage
+from mbse_ros.scale.tool_question import Stops
 from studies.shifts import CHANGING, CONTACT, HEAP, SLOW, TRUCK, Shift
 
 FILE = ScaleFile({'grading': Attachment('grading', 300.0, 4.0), 'hook': Attachment('hook', -380.0)})
@@ -67,6 +69,24 @@ def test_once_for_each_stop_and_a_load_that_is_dropped_was_one() -> None:
     assert asked(stage, shift._known(0.0, 4.0, HEAP, TRUCK)) == ''
     weighed(stage, shift._unknown(CHANGING, 1.0, 0.0, 310.0, TRUCK))
     assert asked(stage, shift._known(310.0, 4.0, TRUCK, HEAP)) == ''     # taken while it moved
+
+
+def test_a_stop_gives_one_jump_however_often_the_mass_is_another() -> None:
+    shift, stops = Shift([]), Stops()
+
+    def stand(seconds: float, swing: float) -> None:
+        for _ in range(round(10 * seconds)):
+            stops.take(shift._reading(0.0, 5.0, SLOW, swing, 0.0), 0.1)
+    stand(12.0, TRUCK)
+    stops.changed(UncertainMass(300.0, 5.0))
+    assert stops.jump() == UncertainMass(300.0, 5.0)
+    stops.changed(UncertainMass(-300.0, 5.0))
+    assert stops.jump() is None
+    for k in range(60):         # it drives away: that stop is over
+        stand(0.1, TRUCK - 0.05 * k)
+    stand(12.0, HEAP)
+    stops.changed(UncertainMass(-300.0, 5.0))
+    assert stops.jump() == UncertainMass(-300.0, 5.0)
 
 
 def test_zero_asks_for_the_tool() -> None:

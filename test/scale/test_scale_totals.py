@@ -281,6 +281,16 @@ def test_a_chart_judges_the_upper_end_of_all_that_hangs_there() -> None:
     assert stage.live.overload is Overload.NOT_KNOWN
 
 
+def test_the_attachment_that_the_equations_have_counts_for_the_chart() -> None:
+    """It hangs on the boom as the load does, though the load's mass is without it."""
+    payload = PayloadEstimate(1, START_NS, 700.0, 20.0, 660.0, 740.0, 700.0, 700.0, 9, PayloadStatus.UPDATING)
+    found = [live(payload, Detector((), 2500.0), Book(), 5.0, LoadChart((20.0,), (1100.0,)), mass_of(tool))
+             for tool in (None, Attachment('hook', 300.0), Attachment('grapple', 400.0), Attachment('lighter', -300.0))]
+    assert [item.overload for item in found] == [Overload.OK, Overload.NEAR, Overload.OVER, Overload.OK]
+    assert [(item.mass, item.gross, item.gross_upper) for item in found[1:]] == [
+        (700.0, 1000.0, 1040.0), (700.0, 1100.0, 1140.0), (700.0, 400.0, 440.0)]
+
+
 TEXT = '''format: mbse/scale/1
 attachments:
   ditching: {value: 150 kg, stddev: 4 kg}
