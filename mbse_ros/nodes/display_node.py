@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's page: what the scale says and how the machine stands, to browsers; their buttons, to the scale.
 
-What the page shows goes out as JSON: the machine from the side, the load chart, the channels.
+What the page shows goes out as JSON: the machine from the side, the load chart, the channels (`display.side_view`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import time
 from typing import Any
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.client import Client
 from rclpy.subscription import Subscription
@@ -20,13 +19,11 @@ from std_srvs.srv import Trigger
 
 from ..errors import MbseError, shown
 from ..machine import Machine
-from ..machine.hanging import down
 from ..msg import HydraulicState
 from ..scale.live import text_of
 from ..scale.orders import ATTACH, BUTTONS, TARE, DisplayOrder
-from ..scale.reading import radius_origin
 from ..scale.record import LOAD
-from ..scale.scale_file import ScaleFile, scale_of
+from ..scale.scale_file import scale_of
 from ..srv import ScaleOrder
 from ..streams.records import StateEstimate
 from .base.lifecycle import ManagedNode
@@ -34,62 +31,13 @@ from .base.middleware import LASTING, LATEST, OUTPUT
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
 from .base.record_node import received
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
-from .messages.outline import MeasuredPosition
+from .display.side_view import SideView, channel_values, machine_values
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers
 BEAT = 1.0          # s: a page that hears nothing for longer has lost its connection
 ANSWER = 5.0        # s that the scale has for an answer
 ENGINEER = 0.5      # s between two tables of channels
-
-
-class SideView:
-    """Estimated and measured machine, by part points (k, 2) in m: distance from the axis of the radii, and height."""
-
-    def __init__(self, machine: Machine, origin: tuple[float, float, float] | None) -> None:
-        self._machine, self._measured = machine, MeasuredPosition(machine)
-        self._origin = radius_origin(machine, origin)
-        self._down = np.pad(down(machine.description), (0, 3 - len(down(machine.description))))
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin again."""
-        self._solved: dict[str, np.ndarray] = {}
-
-    def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
-        """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
-        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)], 'measured': self._measured.of(state)}
-        found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
-        return {kind: parts for kind, parts in found.items() if parts}
-
-    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list[list[float]]]:
-        try:
-            q = self._solved[kind] = self._machine.position(z, self._solved.get(kind))
-            return self._flat(self._machine.outline_at(q))
-        except MbseError:
-            self._solved.pop(kind, None)
-            return {}
-
-    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, list[list[float]]]:
-        """Seen from the side of the plane through the axis and the load."""
-        tip = lines.get('payload', next(iter(lines.values())))[-1] - self._origin
-        out = tip + self._down * -(tip @ self._down)
-        length = float(np.linalg.norm(out))
-        out = out / length if length > 1e-6 else np.eye(3)[0]
-        return {name: np.column_stack([(points - self._origin) @ out, -points @ self._down]).round(3).tolist()
-                for name, points in lines.items()}
-
-
-def machine_values(machine: Machine, file: ScaleFile) -> dict[str, Any]:
-    """What does not change: name, attachments, load chart."""
-    chart = None if file.chart is None else {'radii': file.chart.radii, 'limits': file.chart.limits}
-    return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart}
-
-
-def channel_values(state: StateEstimate) -> list[list[str | float]]:
-    """Per measured channel its name, value, innovation and the innovation's standard deviation, SI."""
-    return [list(row) for row in zip(state.channels, state.measured.tolist(), state.innovation.tolist(),
-                                     state.innovation_stddev.tolist())]
 
 
 class DisplayNode(ManagedNode[Machine]):
@@ -113,7 +61,7 @@ class DisplayNode(ManagedNode[Machine]):
         self._view = SideView(machine, file.chart.origin if file.chart else None)
         token = read_token(settings.token_file, settings.host)
         self.server = Server(Door(settings.host, settings.port, token, settings.viewers))
-        self.server.say('machine', text_of(machine_values(machine, file)), keep=True)
+        self.server.say('machine', text_of(machine_values(machine, file, self._view)), keep=True)
         self.get_logger().info(f"the operator's page: {self.server.address}"
                                + ('#token=... (as in token_file)' if token else ''))
 
@@ -152,15 +100,17 @@ class DisplayNode(ManagedNode[Machine]):
         if now < self._due - period or (live := self._read('scale/live', message)) is None:
             return
         self._due = max(now, self._due) + period
-        frame = {'kind': 'frame', 'live': live, 'parts': {}}
+        low, high = self.machine.payload_data.limits
+        frame = {'kind': 'frame', 'live': live, 'parts': {}, 'widest': self.tuning.widest * (high - low)}
         state = self._newest_state()
         if state is not None:
             frame['parts'] = self._view.of(state)
             if now - self._told > ENGINEER:
                 self._told = now
                 self._say({
-                    'kind': 'engineer', 'channels': channel_values(state), 'nis': state.nis, 'nis_dof': state.nis_dof,
-                    'status': state.status, 'reason': state.reason, 'faults': list(self._faults.values())})
+                    'kind': 'engineer', 'channels': channel_values(state, self.machine), 'nis': state.nis,
+                    'nis_dof': state.nis_dof, 'status': state.status, 'reason': state.reason,
+                    'faults': list(self._faults.values())})
         self._say(frame)
 
     def on_totals(self, message: String) -> None:

@@ -221,6 +221,9 @@ class DisplayTuning(Settings):
     """The operator's page, changeable at run time."""
 
     rate: float = setting(10.0, 'Updates of a page per second, at most those of scale/live', 'Hz', 1.0, 30.0)
+    widest: float = setting(0.1, 'Share of the range of payload.limits. A mass whose interval reaches farther than '
+                                 'this to either side is not shown as a number, but as a dash with its interval', '',
+                            0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from ...resources import regular
 from ...scale.orders import DisplayOrder, read_order
 
 PAGE = Path(__file__).with_name('page')
-FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'),
-         '/page.js': ('page.js', 'text/javascript'), '/drawing.js': ('drawing.js', 'text/javascript')}
+FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'), **{
+    f'/{name}': (name, 'text/javascript') for name in ('page.js', 'drawing.js', 'tables.js', 'texts.js')}}
+TEXTS = '/texts.json'       # of all languages
 HEADERS = {'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; "
                                       "connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
                                       "form-action 'none'; frame-ancestors 'none'",
@@ -209,6 +210,8 @@ class Server:
         from starlette.responses import PlainTextResponse, Response
         if not self._is_ours(request.headers.get('host', '')):
             return PlainTextResponse('another name than that of this computer', 421, HEADERS)
+        if request.url.path == TEXTS:
+            return Response(json.dumps(languages()), media_type='application/json', headers=HEADERS)
         name, kind = FILES[request.url.path]
         return Response((PAGE / name).read_bytes(), media_type=kind, headers=HEADERS)
 
@@ -291,6 +294,12 @@ class Server:
                 self.orders.append((viewer, order))
 
 
+def languages() -> dict[str, dict[str, str]]:
+    """The page's texts by the code of their language (ISO 639-1) and their key: a file ``texts.CODE.json`` each."""
+    return {path.name.split('.')[1]: json.loads(path.read_text(encoding='utf-8'))
+            for path in sorted(PAGE.glob('texts.*.json'))}
+
+
 def answer_text(number: int, success: bool, text: str) -> str:
     """The answer to an order."""
     return json.dumps({'kind': 'answer', 'number': number, 'success': success, 'text': text})
@@ -307,7 +316,8 @@ def _made(owner: Server) -> Any:
         from .display_connections import LimitedConnection, LimitedSocket
     except ImportError as error:
         raise MbseError(f'{error.name or error} is not installed: {HOW}') from error
-    routes = [*(Route(path, owner.file, methods=['GET']) for path in FILES), WebSocketRoute('/live', owner.socket)]
+    routes = [*(Route(path, owner.file, methods=['GET']) for path in (*FILES, TEXTS)),
+              WebSocketRoute('/live', owner.socket)]
     http, ws = (type(kind.__name__, (kind,), {'owner': owner}) for kind in (LimitedConnection, LimitedSocket))
     return uvicorn.Server(uvicorn.Config(
         Starlette(routes=routes), http=http, ws=ws, ws_max_size=LONGEST, ws_ping_interval=2.0, ws_ping_timeout=PATIENCE,

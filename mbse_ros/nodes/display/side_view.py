@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operator's page draws and lists: the machine from the side and its sizes, the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...bags.channels import UNITS
+from ...errors import MbseError
+from ...machine import Machine
+from ...machine.hanging import down
+from ...scale.reading import radius_origin
+from ...scale.scale_file import ScaleFile
+from ...streams.records import StateEstimate
+from ..messages.outline import MeasuredPosition, machine_box
+
+
+class SideView:
+    """Estimated and measured machine, by part points (k, 2) in m: distance from the axis of the radii, and height."""
+
+    def __init__(self, machine: Machine, origin: tuple[float, float, float] | None) -> None:
+        self._machine, self._measured = machine, MeasuredPosition(machine)
+        self._origin = radius_origin(machine, origin)
+        self._down = np.pad(down(machine.description), (0, 3 - len(down(machine.description))))
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again."""
+        self._solved: dict[str, np.ndarray] = {}
+
+    def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
+        """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
+        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)], 'measured': self._measured.of(state)}
+        found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
+        return {kind: parts for kind, parts in found.items() if parts}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the drawing needs besides, m: height of the ``ground``, fixed ``pins`` (k, 2), diameters of cylinders
+        and their rods in ``bores``."""
+        description = self._machine.description
+        ground = float((np.array([0.0, 0.0, machine_box(self._machine).ground]) - self._origin) @ -self._down)
+        pins = [np.pad([item.value for item in point], (0, 3))[:3] for point in description.ground.values()]
+        across = self._across(self._machine.outline(self._machine.model.start.q[self._machine.model.z]))
+        return {'ground': ground, 'pins': [] if not pins else self._seen(np.array(pins), across).tolist(),
+                'bores': {name: [one.bore.value, one.rod.value] for name, one in description.cylinders.items()}}
+
+    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list[list[float]]]:
+        try:
+            q = self._solved[kind] = self._machine.position(z, self._solved.get(kind))
+            return {name: points.round(3).tolist() for name, points in self._flat(self._machine.outline_at(q)).items()}
+        except MbseError:
+            self._solved.pop(kind, None)
+            return {}
+
+    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        across = self._across(lines)
+        return {name: self._seen(points, across) for name, points in lines.items()}
+
+    def _across(self, lines: dict[str, np.ndarray]) -> np.ndarray:
+        """Level, from the axis to the load (3,): the machine is seen from the side of the plane through both."""
+        tip = lines.get('payload', next(iter(lines.values())))[-1] - self._origin
+        out = tip + self._down * -(tip @ self._down)
+        length = float(np.linalg.norm(out))
+        return out / length if length > 1e-6 else np.eye(3)[0]
+
+    def _seen(self, points: np.ndarray, across: np.ndarray) -> np.ndarray:
+        return np.column_stack([(points - self._origin) @ across, -(points - self._origin) @ self._down])
+
+
+def machine_values(machine: Machine, file: ScaleFile, view: SideView) -> dict[str, Any]:
+    """What does not change: name, attachments, load chart, the ``largest`` load, kg, and what is drawn besides."""
+    chart = None if file.chart is None else {'radii': file.chart.radii, 'limits': file.chart.limits}
+    return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart,
+            'largest': machine.payload_data.limits[1], **view.values}
+
+
+def channel_values(state: StateEstimate, machine: Machine) -> list[list[str | float]]:
+    """Per measured channel its name, value, innovation, the innovation's standard deviation, and their SI unit."""
+    return [[*row, channel_unit(row[0], machine)] for row in zip(
+        state.channels, state.measured.tolist(), state.innovation.tolist(), state.innovation_stddev.tolist())]
+
+
+def channel_unit(channel: str, machine: Machine) -> str:
+    """SI unit of a channel: of a position or velocity by what it is measured of, a cylinder or a joint."""
+    kind, _, name = channel.partition('/')
+    units = UNITS.get(kind, ('',))
+    return units[0] if name in machine.cylinders else units[-1]
