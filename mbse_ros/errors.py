@@ -12,6 +12,7 @@ from reprlib import Repr
 from typing import Any
 
 LONGEST = 160       # characters of a text from outside
+MOST_ERRORS = 20    # of a file, in one message
 MOST = 6_000        # characters of an error
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = LONGEST
@@ -50,7 +51,23 @@ class DescriptionError(MbseError):
 
     def __init__(self, file: str, key: str, value: object, expected: str) -> None:
         self.file, self.key, self.value, self.expected = str(file), key, value, expected
-        super().__init__(f'{file}: {key + ": " * bool(key)}got {value!r}, expected {expected}')
+        super().__init__(f'{file}: {self.finding}')
+
+    @property
+    def finding(self) -> str:
+        """The text without the name of the file."""
+        return f'{self.key + ": " * bool(self.key)}got {self.value!r}, expected {self.expected}'
+
+
+class DescriptionErrors(DescriptionError):
+    """A file has several errors: ``errors``, each a DescriptionError; the other attributes are those of the first."""
+
+    def __init__(self, errors: Sequence[DescriptionError]) -> None:
+        first, self.errors = errors[0], tuple(errors)
+        self.file, self.key, self.value, self.expected = first.file, first.key, first.value, first.expected
+        more = [f'and {len(errors) - MOST_ERRORS} more'] if len(errors) > MOST_ERRORS else []
+        lines = [error.finding for error in errors[:MOST_ERRORS]] + more
+        MbseError.__init__(self, f'{first.file}: {len(errors)} errors' + ''.join(f'\n- {line}' for line in lines))
 
 
 class SettingError(MbseError):
@@ -80,8 +97,13 @@ def check_choice(name: str, value: object, known: Collection[str], needs: Mappin
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:
     """The end of a message, '; did you mean ...?' with the known word that is most like the value; '' of none."""
-    close = get_close_matches(str(value), list(known), 1, 0.6)
-    return f'; did you mean {close[0]}?' if close else ''
+    close = closest(value, known)
+    return f'; did you mean {close}?' if close else ''
+
+
+def closest(value: object, known: Iterable[str]) -> str | None:
+    """The known word that is most like a value, if one is like it."""
+    return next(iter(get_close_matches(str(value), list(known), 1, 0.6)), None)
 
 
 def refuse_options(needs: str, options: Mapping[str, object]) -> None:

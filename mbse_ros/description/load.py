@@ -18,10 +18,11 @@ from .consistency import check_machine, check_mechanism
 from .generate import CHAIN, chain_of
 from .language.document import read_document
 from .language.entry import Entry
+from .language.problems import Problems
 from .language.quantity import ValueKind, not_negative
 from .language.references import References, read_sketch
 from .language.scalar import Numbers
-from .machine_parts import NO_HYDRAULICS, Cylinder
+from .machine_parts import NO_HYDRAULICS
 from .model import Driver, Initial, Level, MechanismDescription, QuasiVelocity, Spring
 from .sections.load_bodies import read_bodies, read_joints, shared_joints
 from .sections.load_calibration import read_calibration
@@ -96,20 +97,35 @@ def _files(folder: str) -> dict[str, Path]:
 
 
 def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
-    """As load_mechanism, from the text itself; ``file`` is the name that errors give and a `urdf` is found beside."""
-    root = Entry(file, '', read_document(text, file))
-    _check_format(root)
+    """As load_mechanism, from the text itself; ``file`` is the name that errors give and a `urdf` is found beside.
+
+    All sections are read before errors are raised: DescriptionErrors of several.
+    """
+    problems = Problems()
+    root = Entry(file, '', read_document(text, file), problems)
+    with root.kept():
+        _check_format(root)
+        return _read(root, problems)
+    problems.check()
+    raise AssertionError('an error was kept')
+
+
+def _read(root: Entry, problems: Problems) -> MechanismDescription:
     parts = root.mapping(_REQUIRED, _OPTIONAL)
     if ('bodies' in parts) == ('urdf' in parts):
         raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')
+    if not _complete(parts):
+        problems.check()
     references = References(_dimension(parts), Numbers())
-    robot = _structure(parts, references)
-    mechanism = _mechanism(parts, file, references, robot)
+    robot = _structure(parts, references, problems)
+    mechanism = _mechanism(parts, root.file, references, robot)
+    problems.check()
     check_mechanism(mechanism, _placed(parts, mechanism))
     check_machine(mechanism)
     mechanism = with_assumptions(mechanism)
     if 'calibration' in parts:
         mechanism = replace(mechanism, calibration=read_calibration(parts['calibration'], mechanism))
+    problems.check()
     return mechanism
 
 
@@ -121,7 +137,24 @@ def _check_format(root: Entry) -> None:
     if given == OLD:
         raise root.error(f'{FORMAT}; the file is in the old format: `mbse convert {root.file} -o NEW.yaml` rewrites it',
                          given, 'format')
-    raise root.error(FORMAT, given, 'format')
+    root.wrong(FORMAT, given, 'format')
+
+
+def _complete(parts: dict[str, Entry]) -> bool:
+    """Whether no section lacks the cylinders that it needs, or excludes another."""
+    if 'cylinders' not in parts:
+        for one in ('hydraulics', 'payload', 'payloads', 'sources', 'scale', 'calibration'):
+            if one in parts:
+                parts[one].wrong('the section `cylinders` as well, which is missing')
+    if 'payload' in parts and 'payloads' in parts:
+        parts['payloads'].wrong('only one of the sections `payload` and `payloads`')
+    return all(parts[name].sound for name in (*MACHINE, 'sources', 'scale') if name in parts)
+
+
+def _pressed(parts: dict[str, Entry]) -> bool:
+    """Whether sensors measure pressures."""
+    return 'sensors' in parts and isinstance(parts['sensors'].value, dict) and any(
+        isinstance(item, dict) and item.get('kind') == 'pressure' for item in parts['sensors'].value.values())
 
 
 def _dimension(parts: dict[str, Entry]) -> int:
@@ -134,7 +167,7 @@ def _dimension(parts: dict[str, Entry]) -> int:
     return dimension
 
 
-def _structure(parts: dict[str, Entry], references: References) -> Robot | None:
+def _structure(parts: dict[str, Entry], references: References, problems: Problems) -> Robot | None:
     """Fill the references with parameters, points, bodies, joints and coordinates; the robot of a URDF is returned."""
     if 'parameters' in parts:
         references.numbers.read_parameters(parts['parameters'])
@@ -149,10 +182,13 @@ def _structure(parts: dict[str, Entry], references: References) -> Robot | None:
             raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
     else:
         guesses = read_bodies(parts['bodies'], references)
+    if references.planar:
+        problems.check()        # which joints there are hangs on all of them
     if 'points' in parts:
         references.joints.update(shared_joints(references, parts['points']))
     starts = read_joints(parts['joints'], references) if 'joints' in parts else {}
-    references.bodies = place_bodies(parts['format'].file, references, guesses, starts)
+    if not problems.found:
+        references.bodies = place_bodies(parts['format'].file, references, guesses, starts)
     if 'named' in parts:
         read_named(parts['named'], references)
     return robot
@@ -184,17 +220,15 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
                robot: Robot | None) -> MechanismDescription:
     """The sections that refer to the structure."""
     def read(key: str, reader: Callable[..., T], *others: Any, default: T) -> T:
-        return reader(parts[key], references, *others) if key in parts else default
+        if key in parts:
+            with parts[key].kept():
+                return reader(parts[key], references, *others)
+        return default
 
-    pressed = 'sensors' in parts and any(isinstance(item.value, dict) and item.value.get('kind') == 'pressure'
-                                         for item in parts['sensors'].named('sensors').values())
-    circuit = parts.get('hydraulics', Entry(file, 'hydraulics', {}) if pressed and 'cylinders' in parts else None)
-    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, circuit is not None, default={})
-    for one in ('hydraulics', 'payload', 'payloads', 'sources', 'scale', 'calibration'):
-        if one in parts and 'cylinders' not in parts:
-            raise parts[one].error('the section `cylinders` as well, which is missing')
-    if 'payload' in parts and 'payloads' in parts:
-        raise parts['payloads'].error('only one of the sections `payload` and `payloads`')
+    circuit = parts.get('hydraulics')
+    if circuit is None and 'cylinders' in parts and _pressed(parts):
+        circuit = replace(parts['cylinders'], key='hydraulics', value={})      # all of it is typical
+    cylinders = read_cylinders(parts['cylinders'], references, circuit is not None) if 'cylinders' in parts else {}
     springs = robot.springs if robot is not None else {}
     own: dict[str, Spring] = read('springs', read_springs, default={})
     for name in own:
@@ -208,9 +242,9 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     base = read('base', read_base, default=None)
     machine = MachineParts(cylinders, hydraulics, base)
     return MechanismDescription(
-        file=file, name=parts['name'].name(),
-        source=parts['source'].text('text that names the source') if 'source' in parts else '',
-        dimension=references.dimension, gravity=_gravity(parts['gravity'], references),
+        file=file, name=read('name', lambda entry, _: entry.name(), default=''),
+        source=read('source', lambda entry, _: entry.text('text that names the source'), default=''),
+        dimension=references.dimension, gravity=read('gravity', _gravity, default=()),
         parameters=references.numbers.parameters, ground=references.ground, bodies=references.bodies,
         joints=references.joints, coordinates=references.coordinates, springs={**springs, **own},
         forces=read('forces', read_forces, default={}), drivers=drivers,
@@ -251,7 +285,8 @@ def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
 def _levels(parts: dict[str, Entry], modules: dict[str, tuple[str, ...]]) -> tuple[Level, ...]:
     if modules and 'levels' not in parts:
         raise parts['modules'].error('the key `levels` as well, modules serve levels only')
-    return read_levels(parts['levels'], modules) if 'levels' in parts else ()
+    broken = 'modules' in parts and not modules
+    return read_levels(parts['levels'], modules) if 'levels' in parts and not broken else ()
 
 
 def _placed(parts: dict[str, Entry], mechanism: MechanismDescription) -> set[str]:

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from linkage_mutations import REMOVED, changed
 
 from mbse_ros.description.load import load_mechanism, parse_mechanism
-from mbse_ros.errors import DescriptionError
+from mbse_ros.errors import DescriptionError, DescriptionErrors
 from mbse_ros.machine import Machine
 
-TEXT = (Path(__file__).parents[2] / 'config' / 'machines' / 'patu655_lift.yaml').read_text(encoding='utf-8')
+CONFIG = Path(__file__).parents[2] / 'config' / 'machines'
+TEXT = (CONFIG / 'patu655_lift.yaml').read_text(encoding='utf-8')
 HEAD = 'format: mbse/machine/2\n'
 
 
@@ -23,6 +26,12 @@ def refused(text):
         parse_mechanism(text, 'crane.yaml')
     assert caught.value.file == 'crane.yaml' and str(caught.value).startswith('crane.yaml: ')
     return caught.value
+
+
+def found(text):
+    """Keys of all errors of a file."""
+    error = refused(text)
+    return [one.key for one in getattr(error, 'errors', [error])]
 
 
 CYLINDER, VALVE, PISTON = 'cylinders/lift', 'hydraulics/valves/lift_valve', 'hydraulics/volumes/lift_piston'
@@ -165,6 +174,50 @@ def test_a_wrong_value_is_refused_with_its_key(path, value, key, expected):
         return
     error = refused(changed(TEXT, path, value))
     assert (error.key, expected in error.expected) == (key, True), str(error)
+    assert path in ('cylinders', 'joints/boom_joint/limits') or not isinstance(error, DescriptionErrors), str(error)
+
+
+SINGLE = [case for case in CASES if case[3] and case[0] not in ('format', 'hydraulics', 'cylinders', 'cylinder')
+          and case[2] != 'bodies.boom.inertia' and case[1] != [-60, 85]]
+
+
+NUMBERS = 'mass', 'bore', 'scale', 'oil_bulk_modulus', 'delay', 'stroke', 'barrel_mass', 'roll', 'limits', 'range'
+
+
+@given(st.lists(st.sampled_from(SINGLE), min_size=2, max_size=4, unique_by=lambda case: case[0].split('/')[0]))
+def test_several_wrong_values_are_said_at_once(cases):
+    """Nothing is said that is not wrong, and of numbers, which break nothing, all are said."""
+    text = TEXT
+    for path, value, _, _ in cases:
+        text = changed(text, path, value)
+    keys = found(text)
+    assert set(keys) <= {case[2] for case in cases} and len(set(keys)) == len(keys)
+    plain = [case for case in cases if case[0].split('/')[-1] in NUMBERS]
+    assert {case[2] for case in plain} <= set(keys) or len(plain) < len(cases)
+
+
+def test_a_file_of_many_mistakes_is_refused_once():
+    """Mistakes of one who writes a first file: each is said, with the nearest name."""
+    text = (CONFIG / 'zx200.yaml').read_text(encoding='utf-8')
+    mistakes = {
+        'bodies/boom/mass': ('231O kg', 'a number'), 'bodies/arm/masse': (1, 'did you mean mass?'),
+        'joints/arm_joint/parent': ('boom.arm_pn', 'did you mean arm_pin?'),
+        'joints/bucket_joint/limits': (['2 rad', '-1 rad'], 'a lower and a higher limit'),
+        'cylinders/boom/bore': (120, 'from 0.001 to 5 m'), 'cylinders/boom/rod': ('85 MPa', 'not a unit of m'),
+        'cylinders/arm/friction/viscous': (REMOVED, 'is missing'),
+        'cylinders/bucket/rod_eye': ('rocker.ey', 'did you mean eye?'),
+        'hydraulics/volumes/arm_rod/chambers': (['arm.rodd'], 'did you mean arm.rod?'),
+        'hydraulics/valves/boom_valve/kind': ('orfice', 'did you mean orifice?'),
+        'payload/limits': (['2500 kg', '0 kg'], 'a lower and a higher mass'),
+        'sensors/boom_piston/volume': ('boom_pston', 'did you mean boom_piston?'),
+        'sensors/swing_angle/coordinate': ('swing', 'did you mean swing_joint?'),
+        'sensors/boom_stroke/stddev': ('1 bar', 'not a unit of m')}
+    for path, (value, _) in mistakes.items():
+        text = changed(text, path, value)
+    errors = refused(text).errors
+    said = {error.key.removesuffix('[0]'): error.expected for error in errors}
+    assert said.keys() == {path.replace('/', '.').removesuffix('[0]') for path in mistakes}
+    assert all(words in said[path.replace('/', '.')] for path, (_, words) in mistakes.items()), said
 
 
 @pytest.mark.parametrize('path, value, key, expected', [

@@ -47,7 +47,8 @@ def loads_or_is_refused(text):
     try:
         mechanism = parse_mechanism(text)
     except DescriptionError as error:
-        assert error.expected and '\n' not in error.expected and len(str(error)) < 1500
+        for one in getattr(error, 'errors', [error]):
+            assert one.expected and '\n' not in one.expected and len(str(one)) < 1500
     else:
         check_valid(mechanism)
 

@@ -4,39 +4,109 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from ...errors import DescriptionError, did_you_mean
+from ...errors import DescriptionError, closest, did_you_mean
+from .problems import KNOWN, Problems
 
 MOST_NAMES = 100     # in one message
+T = TypeVar('T')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A value of the YAML tree with the file and dotted key path that lead to it."""
+    """A value of the YAML tree with the file and dotted key path that lead to it; ``problems`` collects its errors, and
+    those of its parts, where reading goes on after them."""
 
     file: str
     key: str
     value: Any
+    problems: Problems | None = field(default=None, compare=False, repr=False)
 
     def error(self, expected: str, value: object = ..., key: str = '') -> DescriptionError:
         """The error to raise about this entry, or about the part `key` of it."""
         path = '.'.join(part for part in (self.key, key) if part)
-        return DescriptionError(self.file, path, _short(self.value if value is ... else value), expected)
+        found = self.value if value is ... or self.value is KNOWN else value
+        if self.problems is not None:
+            found = self.problems.about(found)
+        return DescriptionError(self.file, path, _short(found), expected)
+
+    def refuse(self, error: DescriptionError) -> None:
+        """Keep an error where errors are collected, else raise it."""
+        if self.problems is None:
+            raise error
+        self.problems.add(error)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Errors inside are collected, if any are; what names this entry then only follows from them."""
+        try:
+            yield
+        except DescriptionError as error:
+            if self.problems is None:
+                raise
+            self.problems.add(error)
+        except (LookupError, ArithmeticError, ValueError):
+            if self.problems is None or not self.problems.found:
+                raise       # else computed with what an error is kept of
+        else:
+            return
+        section, _, name = self.key.rpartition('.')
+        self.problems.broken.update([name] if section else ())
+
+    def wrong(self, expected: str, value: object = ..., key: str = '') -> None:
+        """``refuse`` the error of this entry: for what can still be read."""
+        self.refuse(self.error(expected, value, key))
+
+    def tried(self, read: Callable[[], T], default: T) -> T:
+        """What ``read`` gives; the default after an error that is collected."""
+        try:
+            return read()
+        except DescriptionError as error:
+            self.refuse(error)
+            return default
+
+    @property
+    def sound(self) -> bool:
+        """Whether no error of this entry and its parts is kept."""
+        return self.problems is None or not any(f'{error.key}.'.startswith(f'{self.key}.')
+                                                for error in self.problems.found)
+
+    @property
+    def file_sound(self) -> bool:
+        """Whether no error of the file is kept, so that it can be looked at as a whole."""
+        return self.problems is None or not self.problems.found
+
+    def part(self, name: str, value: Any) -> Entry:
+        """The part of a mapping of this name."""
+        return Entry(self.file, f'{self.key}.{name}' if self.key else name, value, self.problems)
+
+    def each(self, what: str, read: Callable[[str, Entry], T]) -> dict[str, T]:
+        """What ``read`` makes of the entries of ``named``, by name, without those that are broken."""
+        found = {}
+        for name, item in self.named(what).items():
+            with item.kept():
+                found[name] = read(name, item)
+        return found
 
     def mapping(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Entry]:
-        """Entries of a mapping with known keys; refuses unknown and missing ones."""
+        """Entries of a mapping with known keys; refuses unknown and missing ones, and reads a misspelt one as meant."""
+        required = list(required)
         known = [*required, *optional]
         children = self._children('a mapping with the keys ' + ', '.join(known))
-        for name, child in children.items():
-            if name not in known:
-                raise child.error(_suggestion(name, known, 'one of the keys '), name)
+        for name in [name for name in children if name not in known]:
+            child = children.pop(name)
+            self.refuse(child.error(_suggestion(name, known, 'one of the keys '), name))
+            children.setdefault(closest(name, known) or '', child)
+        children.pop('', None)
         for name in required:
             if name not in children:
-                raise self.error('this key, which is missing', None, name)
+                self.refuse(self.error('this key, which is missing', None, name))
+                children[name] = self.part(name, KNOWN)
         return children
 
     def named(self, what: str) -> dict[str, Entry]:
@@ -45,14 +115,15 @@ class Entry:
         if not children:
             raise self.error(f'at least one of {what}')
         for name, child in children.items():
-            child._name(name)
+            child.tried(lambda child=child, name=name: child._name(name), name)     # type: ignore[misc]
         return children
 
     def items(self, what: str, length: int | None = None) -> list[Entry]:
         """Entries of a list, of a given length where it is fixed."""
         if not isinstance(self.value, list) or length not in (None, len(self.value)):
             raise self.error(f'a list of {what}')
-        return [Entry(self.file, f'{self.key}[{index}]', item) for index, item in enumerate(self.value)]
+        return [Entry(self.file, f'{self.key}[{index}]', item, self.problems)
+                for index, item in enumerate(self.value)]
 
     def text(self, what: str = 'text') -> str:
         """The value as text that is not empty."""
@@ -86,8 +157,7 @@ class Entry:
     def _children(self, expected: str) -> dict[str, Entry]:
         if not isinstance(self.value, dict):
             raise self.error(expected)
-        return {name: Entry(self.file, f'{self.key}.{name}' if self.key else name, value)
-                for name, value in self.value.items()}
+        return {name: self.part(name, value) for name, value in self.value.items()}
 
     def _name(self, name: str) -> str:
         if not _NAME.fullmatch(name) or len(name) > 60:

@@ -53,7 +53,11 @@ class References:
         return list(dict.fromkeys([*self.coordinates, *single]))
 
     def point(self, entry: Entry, on_body: bool = False) -> PointRef:
-        """A point: a name of `points`, 'body.point' or 'ground.point'; DescriptionError lists the known ones."""
+        """A point: a name of `points`, 'body.point' or 'ground.point'; DescriptionError lists the known ones. Where
+        errors are collected, a point of no body after one."""
+        return entry.tried(lambda: self._point(entry, on_body), PointRef(entry.key, ''))
+
+    def _point(self, entry: Entry, on_body: bool) -> PointRef:
         what = "a point of `points`, 'body.point' or 'ground.point'"
         body, dot, point = entry.text(what).partition('.')
         ref = self._dotted(entry, body, point) if dot else self._shared(entry, body)
@@ -106,16 +110,17 @@ def joint_coordinate(name: str, joint: Joint, planar: bool) -> Coordinate:
 def read_sketch(entry: Entry, references: References) -> None:
     """The section `points`: {fixed: [..]} belongs to the ground; in a plane [x, y] is the guess of a joint."""
     for name, item in entry.named('points').items():
-        if name == GROUND:
-            raise item.error("another name, 'ground' is the ground", name)
-        if isinstance(item.value, dict):
-            place = item.mapping(['fixed'])['fixed']
-            references.ground[name] = references.numbers.vector(place, ValueKind('m'), references.dimension)
-            references.sketch[name] = references.ground[name]
-        elif not references.planar:
-            raise item.error('{fixed: [x, y, z]}, a point of the ground; a body in space gives its own points')
-        else:
-            references.sketch[name] = references.numbers.texts(item, ValueKind('m'), 2)
+        with item.kept():
+            if name == GROUND:
+                raise item.error("another name, 'ground' is the ground", name)
+            if isinstance(item.value, dict):
+                place = item.mapping(['fixed'])['fixed']
+                references.ground[name] = references.numbers.vector(place, ValueKind('m'), references.dimension)
+                references.sketch[name] = references.ground[name]
+            elif not references.planar:
+                raise item.error('{fixed: [x, y, z]}, a point of the ground; a body in space gives its own points')
+            else:
+                references.sketch[name] = references.numbers.texts(item, ValueKind('m'), 2)
 
 
 def nominal(vector: tuple[Scalar, ...]) -> tuple[float, ...]:

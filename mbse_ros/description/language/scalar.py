@@ -75,17 +75,20 @@ class Numbers:
     def read_parameters(self, entry: Entry) -> None:
         """The section `parameters`: in the file's order, each may use those before it."""
         for name, item in entry.named('parameters').items():
-            if name in FUNCTIONS or name in ('pi', 't') or keyword.iskeyword(name):
-                raise item.error('another name, this one has a meaning in arithmetic', name)
-            self._parameter(name, item)
+            with item.kept():
+                if name in FUNCTIONS or name in ('pi', 't') or keyword.iskeyword(name):
+                    raise item.error('another name, this one has a meaning in arithmetic', name)
+                self._parameter(name, item)
 
-    def scalar(self, entry: Entry, kind: ValueKind, key: str = '') -> Scalar:
-        """A number, or {value, stddev, source}; `key` where it differs from the entry's."""
-        key = key or entry.key
+    def scalar(self, entry: Entry, kind: ValueKind) -> Scalar:
+        """A number, or {value, stddev, source}; where errors are collected, not a number after one."""
+        return entry.tried(lambda: self._scalar(entry, kind), Scalar(math.nan, key=entry.key))
+
+    def _scalar(self, entry: Entry, kind: ValueKind) -> Scalar:
         if not isinstance(entry.value, dict):
-            return self._read(entry, kind, key)
+            return self._read(entry, kind, entry.key)
         parts = entry.mapping(['value'], ['stddev', 'source'])
-        nominal = self._read(parts['value'], kind, key)
+        nominal = self._read(parts['value'], kind, entry.key)
         return replace(nominal, stddev=self._stddev(parts, nominal.value, kind), source=_source(parts))
 
     @overload
@@ -100,8 +103,8 @@ class Numbers:
         return self.scalar(parts[key], kind) if key in parts else default
 
     def number(self, entry: Entry, kind: ValueKind) -> float:
-        """Value alone, of a guess or a tuning number."""
-        return self._read(entry, kind, '').value
+        """Value alone, of a guess or a tuning number; not a number as of ``scalar``."""
+        return entry.tried(lambda: self._read(entry, kind, '').value, math.nan)
 
     def constant(self, entry: Entry, kind: ValueKind) -> float:
         """As number, for what cannot follow a parameter."""
@@ -112,6 +115,9 @@ class Numbers:
 
     def vector(self, entry: Entry, kind: ValueKind, size: int, meaning: str = '') -> Vector:
         """List of `size` numbers, or {value: [...], stddev: one for all or [...], source}."""
+        return entry.tried(lambda: self._vector(entry, kind, size, meaning), (Scalar(math.nan, key=entry.key),) * size)
+
+    def _vector(self, entry: Entry, kind: ValueKind, size: int, meaning: str) -> Vector:
         what = f'{meaning or f"{size} numbers " + ", ".join("xyz"[:size])}, each {kind}'
         if not isinstance(entry.value, dict):
             return tuple(self.scalar(item, kind) for item in entry.items(what, size))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..basics import GROUND, MISSING, ZERO, PointRef, Scalar, Vector
 from ..language.entry import Entry
+from ..language.problems import KNOWN
 from ..language.quantity import ValueKind, not_negative, positive
 from ..language.references import References, nominal
 from ..language.scalar import Numbers, derived
@@ -33,11 +34,12 @@ def read_bodies(entry: Entry, references: References) -> dict[str, FrameGuess]:
     """Fill ``references.bodies``; what the file says of the places of their frames is returned."""
     guesses = {}
     for name, item in entry.named('bodies').items():
-        if name == GROUND:
-            raise item.error("another name, 'ground' is the ground", name)
-        listed = isinstance(item.value, dict) and isinstance(item.value.get('points'), list)
-        read = _sketched if listed else _framed
-        references.bodies[name], guesses[name] = read(name, item, references)
+        with item.kept():
+            if name == GROUND:
+                raise item.error("another name, 'ground' is the ground", name)
+            listed = isinstance(item.value, dict) and isinstance(item.value.get('points'), list)
+            read = _sketched if listed else _framed
+            references.bodies[name], guesses[name] = read(name, item, references)
     return guesses
 
 
@@ -132,11 +134,14 @@ def _body(name: str, entry: Entry, parts: dict[str, Entry], points: dict[str, Ve
         if uniform and key in parts:
             raise parts[key].error(f'no `{key}` together with `uniform: true`, a slender rod has its own')
         if not uniform and key not in parts:
-            raise entry.error('this key (or `uniform: true` for a slender rod), which is missing', None, key)
+            entry.wrong('this key (or `uniform: true` for a slender rod), which is missing', None, key)
+            parts[key] = entry.part(key, KNOWN)
     if uniform:
         _check_rod(parts['points'], points)
     center = () if uniform else numbers.vector(parts['center_of_mass'], ValueKind('m'), size)
-    inertia = () if uniform else _inertia(parts['inertia'], references)
+    inertia: Vector = ()
+    if not uniform:
+        inertia = parts['inertia'].tried(lambda: _inertia(parts['inertia'], references), inertia)
     outline = (tuple(item.choice(points, f'a point of {name}') for item in parts['outline'].items('points'))
                if 'outline' in parts else tuple(points))
     nowhere, level = (0.0,) * size, tuple(map(tuple, np.eye(size).tolist()))
@@ -165,7 +170,7 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
         return tuple(numbers.optional(parts, name, not_negative('kg*m^2'), MISSING) for name in _MOMENTS) + (ZERO,) * 3
     kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, ValueKind('kg*m^2'))}
     inertia = tuple(numbers.optional(parts, name, kind, ZERO) for name, kind in kinds.items())
-    if not plausible_inertia(*nominal(inertia)):
+    if all(map(math.isfinite, nominal(inertia))) and not plausible_inertia(*nominal(inertia)):
         raise entry.error('moments of inertia of a real body: no principal moment above the sum of the other two',
                           list(nominal(inertia)))
     return inertia
@@ -201,9 +206,10 @@ def read_joints(entry: Entry, references: References) -> dict[str, float]:
     """Add the written joints to ``references.joints``; returns the starts that they give, rad or m."""
     starts: dict[str, float] = {}
     for name, item in entry.named('joints').items():
-        if name in references.joints:
-            raise item.error('another name, the points of the sketch make a joint of this name', name)
-        references.joints[name] = _joint(name, item, references, starts)
+        with item.kept():
+            if name in references.joints:
+                raise item.error('another name, the points of the sketch make a joint of this name', name)
+            references.joints[name] = _joint(name, item, references, starts)
     return starts
 
 
@@ -221,7 +227,8 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
     if 'start' in parts:
         starts[name] = numbers.number(parts['start'], ValueKind('rad' if kind == 'revolute' else 'm'))
     length = numbers.optional(parts, 'length', positive('m'))
-    limits = _limits(parts, kind, numbers, starts.get(name, 0.0)) if 'limits' in parts else None
+    limits = parts['limits'].tried(lambda: _limits(parts, kind, numbers, starts.get(name, 0.0)), None
+                                   ) if 'limits' in parts else None
     return Joint(name, kind, parent, child, axes[0], _rpy(parts, references), axes[1], length, limits)
 
 
@@ -231,9 +238,9 @@ def _limits(parts: dict[str, Entry], kind: str, numbers: Numbers, start: float) 
     limits = parts['limits'].items('a lower and a higher limit', 2)
     low, high = (numbers.number(item, ValueKind(unit)) for item in limits)
     if low >= high:
-        raise parts['limits'].error('a lower and a higher limit')
-    if 'start' in parts and not low <= start <= high:
-        raise parts['start'].error(f'a start inside the limits, {low:g} to {high:g} {unit}')
+        parts['limits'].wrong('a lower and a higher limit')
+    elif 'start' in parts and (start < low or start > high):
+        parts['start'].wrong(f'a start inside the limits, {low:g} to {high:g} {unit}')
     return low, high
 
 
@@ -242,7 +249,7 @@ def _type(entry: Entry, references: References) -> str:
     here, there = (_PLANE, _SPACE) if references.planar else (_SPACE, _PLANE)
     if not isinstance(entry.value, dict) or 'type' not in entry.value:
         entry.mapping(['type', 'parent', 'child'], ['axis', 'length', 'start', 'angle' if references.planar else 'rpy'])
-    item = Entry(entry.file, f'{entry.key}.type', entry.value['type'])
+    item = entry.part('type', entry.value['type'])
     if isinstance(item.value, str) and item.value in there and item.value not in here:
         raise item.error(f'a type of joint of dimension {references.dimension}: ' + ', '.join(here))
     return item.choice(here, f'a type of joint of dimension {references.dimension}')

@@ -23,10 +23,11 @@ ALL = 'all'
 def read_named(entry: Entry, references: References) -> None:
     """Fill ``references.coordinates``."""
     for name, item in entry.named('coordinates').items():
-        found = _coordinate(name, item, references)
-        if references.coordinates.get(name, found) != found:
-            raise item.error('another name, a damper of the URDF makes a coordinate of this name')
-        references.coordinates[name] = found
+        with item.kept():
+            found = _coordinate(name, item, references)
+            if references.coordinates.get(name, found) != found:
+                raise item.error('another name, a damper of the URDF makes a coordinate of this name')
+            references.coordinates[name] = found
 
 
 def relative_angle(name: str, entry: Entry, references: References, branches: bool = False) -> Coordinate:
@@ -78,15 +79,20 @@ def read_drivers(entry: Entry, references: References) -> dict[str, Driver]:
     """Prescribed motions, one for a coordinate at most."""
     drivers: dict[str, Driver] = {}
     for name, item in entry.named('drivers').items():
-        parts = item.mapping(['coordinate', 'motion'])
-        coordinate = references.coordinate(parts['coordinate'])
-        for other in drivers.values():
-            if other.coordinate == coordinate.name:
-                raise parts['coordinate'].error(f'a coordinate that no other driver moves, as {other.name} does')
-        text, factor = references.numbers.motion(parts['motion'], unit_of(coordinate, references.joints))
-        _check_motion(parts['motion'], text, references.numbers.parameters)
-        drivers[name] = Driver(name, coordinate.name, text, factor)
+        with item.kept():
+            drivers[name] = _driver(name, item, references, drivers)
     return drivers
+
+
+def _driver(name: str, entry: Entry, references: References, others: dict[str, Driver]) -> Driver:
+    parts = entry.mapping(['coordinate', 'motion'])
+    coordinate = references.coordinate(parts['coordinate'])
+    for other in others.values():
+        if other.coordinate == coordinate.name:
+            raise parts['coordinate'].error(f'a coordinate that no other driver moves, as {other.name} does')
+    text, factor = references.numbers.motion(parts['motion'], unit_of(coordinate, references.joints))
+    _check_motion(parts['motion'], text, references.numbers.parameters)
+    return Driver(name, coordinate.name, text, factor)
 
 
 def _check_motion(entry: Entry, text: str, parameters: dict[str, Scalar]) -> None:
@@ -130,10 +136,11 @@ def read_initial(entry: Entry, references: References, drivers: dict[str, Driver
             if name in others:
                 found[what][name] = references.numbers.scalar(item, ValueKind(others[name].unit))
                 continue
-            references.coordinate(Entry(item.file, item.key, name))
-            if any(driver.coordinate == name for driver in drivers.values()):
-                raise item.error('no start: a driver moves this coordinate from t = 0')
-            found[what][name] = references.numbers.scalar(item, _start_kind(references, name, what))
+            with item.kept():
+                references.coordinate(Entry(item.file, item.key, name))
+                if any(driver.coordinate == name for driver in drivers.values()):
+                    raise item.error('no start: a driver moves this coordinate from t = 0')
+                found[what][name] = references.numbers.scalar(item, _start_kind(references, name, what))
     return Initial(found['position'], found['velocity'], held)
 
 
@@ -147,7 +154,7 @@ def _start_kind(references: References, name: str, what: str) -> ValueKind:
 
 def read_nonholonomic(entry: Entry, references: References) -> dict[str, NonHolonomic]:
     """Constraints on velocities, by name."""
-    return {name: _constraint(name, item, references) for name, item in entry.named('nonholonomic').items()}
+    return entry.each('nonholonomic', lambda name, item: _constraint(name, item, references))
 
 
 def _constraint(name: str, entry: Entry, references: References) -> NonHolonomic:
@@ -167,18 +174,19 @@ def _constraint(name: str, entry: Entry, references: References) -> NonHolonomic
 
 def read_quasi_velocities(entry: Entry, references: References) -> dict[str, QuasiVelocity]:
     """Names of velocities that are derivatives of no coordinates."""
-    found: dict[str, QuasiVelocity] = {}
-    for name, item in entry.named('quasi_velocities').items():
-        if name in references.known_coordinates():
-            raise item.error('another name, this one is of a coordinate', name)
-        item.mapping([], ['point', 'body', 'along'])
-        kind = item.one_of(('point', 'body'))
-        parts = item.mapping([kind] if references.planar and kind == 'body' else [kind, 'along'])
-        along = references.numbers.direction(parts['along'], references.dimension) if 'along' in parts else ()
-        point = references.point(parts['point'], on_body=True) if kind == 'point' else None
-        body = references.body(parts['body']) if point is None else point.body
-        found[name] = QuasiVelocity(name, body, along, point)
-    return found
+    return entry.each('quasi_velocities', lambda name, item: _quasi_velocity(name, item, references))
+
+
+def _quasi_velocity(name: str, entry: Entry, references: References) -> QuasiVelocity:
+    if name in references.known_coordinates():
+        raise entry.error('another name, this one is of a coordinate', name)
+    entry.mapping([], ['point', 'body', 'along'])
+    kind = entry.one_of(('point', 'body'))
+    parts = entry.mapping([kind] if references.planar and kind == 'body' else [kind, 'along'])
+    along = references.numbers.direction(parts['along'], references.dimension) if 'along' in parts else ()
+    point = references.point(parts['point'], on_body=True) if kind == 'point' else None
+    body = references.body(parts['body']) if point is None else point.body
+    return QuasiVelocity(name, body, along, point)
 
 
 def read_modules(entry: Entry, references: References) -> dict[str, tuple[str, ...]]:

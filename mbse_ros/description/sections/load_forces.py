@@ -18,7 +18,7 @@ _UNITS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 
 def read_springs(entry: Entry, references: References) -> dict[str, Spring]:
     """Springs and dampers; one between two bodies adds their relative angle as a coordinate of its own name."""
-    return {name: _spring(name, item, references) for name, item in entry.named('springs').items()}
+    return entry.each('springs', lambda name, item: _spring(name, item, references))
 
 
 def _spring(name: str, entry: Entry, references: References) -> Spring:
@@ -55,7 +55,7 @@ def _spring_coordinate(name: str, target: str, entry: Entry, references: Referen
 
 def read_forces(entry: Entry, references: References) -> dict[str, Force]:
     """Constant forces and named inputs on points, bodies and coordinates."""
-    return {name: _force(name, item, references) for name, item in entry.named('forces').items()}
+    return entry.each('forces', lambda name, item: _force(name, item, references))
 
 
 def _force(name: str, entry: Entry, references: References) -> Force:
@@ -83,18 +83,19 @@ def read_friction(entry: Entry, references: References) -> dict[str, JointFricti
     """Coulomb friction of joints, one for a joint at most."""
     found: dict[str, JointFriction] = {}
     for name, item in entry.named('friction').items():
-        parts = item.mapping(['joint', 'coefficient'], ['radius', 'speed'])
-        joint = references.joints[parts['joint'].choice(references.joints, 'a joint')]
-        if joint.type not in SLIDING:
-            raise parts['joint'].error(f'a joint that is {", ".join(SLIDING)}; this one is {joint.type}')
-        if any(other.joint == joint.name for other in found.values()):
-            raise parts['joint'].error('a joint without another friction')
-        if ('radius' in parts) != (joint.type == 'revolute'):
-            raise item.error('`radius`, m, of the pin of a revolute joint, and of no other', key='radius')
-        radius = references.numbers.scalar(parts['radius'], positive('m', 10.0)) if 'radius' in parts else None
-        found[name] = JointFriction(
-            name, joint.name, references.numbers.scalar(parts['coefficient'], not_negative('1', 10.0)),
-            references.numbers.optional(parts, 'speed', positive('m/s', 1.0), SPEED), radius)
+        with item.kept():
+            parts = item.mapping(['joint', 'coefficient'], ['radius', 'speed'])
+            joint = references.joints[parts['joint'].choice(references.joints, 'a joint')]
+            if joint.type not in SLIDING:
+                raise parts['joint'].error(f'a joint that is {", ".join(SLIDING)}; this one is {joint.type}')
+            if any(other.joint == joint.name for other in found.values()):
+                raise parts['joint'].error('a joint without another friction')
+            if ('radius' in parts) != (joint.type == 'revolute'):
+                raise item.error('`radius`, m, of the pin of a revolute joint, and of no other', key='radius')
+            radius = references.numbers.scalar(parts['radius'], positive('m', 10.0)) if 'radius' in parts else None
+            found[name] = JointFriction(
+                name, joint.name, references.numbers.scalar(parts['coefficient'], not_negative('1', 10.0)),
+                references.numbers.optional(parts, 'speed', positive('m/s', 1.0), SPEED), radius)
     return found
 
 

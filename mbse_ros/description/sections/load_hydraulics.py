@@ -5,7 +5,9 @@ its name, the position of its piston."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from ..basics import ZERO, Scalar
 from ..language.entry import Entry
@@ -27,6 +29,7 @@ from ..typical import (
     with_supplies,
 )
 
+T = TypeVar('T')
 _MODULUS = ValueKind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': ValueKind('Pa', 1e3),
             'nominal_command': positive('V'),
@@ -45,24 +48,25 @@ NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
 def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinder]) -> Hydraulics:
     """The circuit; every chamber belongs to one volume, every volume to a valve. What is missing is typical."""
     parts = entry.mapping([], ['oil_bulk_modulus', 'oil', 'volumes', 'valves', 'supplies'])
-    supplies = {name: numbers.scalar(item, not_negative('Pa', 1e9))
-                for name, item in (parts['supplies'].named('supplies').items() if 'supplies' in parts else ())}
+    supplies = parts['supplies'].each('supplies', lambda _, item: numbers.scalar(item, not_negative('Pa', 1e9))
+                                      ) if 'supplies' in parts else {}
     free = {f'{name}.{side}': (name, side) for name in cylinders for side in SIDES}
-    given = parts['volumes'].named('volumes') if 'volumes' in parts else {}
-    volumes = {name: _volume(name, item, numbers, free, cylinders) for name, item in given.items()}
+    volumes = parts['volumes'].each('volumes', lambda name, item: _volume(name, item, numbers, free, cylinders)
+                                    ) if 'volumes' in parts else {}
     for name, side in free.values():
         volume = typical_volume(cylinders[name], side)
         if volume.name in volumes:
-            raise given[volume.name].error(f'another name, {name}.{side} is in no volume, and its own has this name',
-                                           volume.name)
+            parts['volumes'].wrong(f'another name, {name}.{side} is in no volume, and its own has this name',
+                                   volume.name, volume.name)
         volumes[volume.name] = volume
     for name in supplies:
         if name in volumes:
-            raise parts['supplies'].error('another name, there is a volume of this name', name, name)
-    given = parts['valves'].named('valves') if 'valves' in parts else {}
-    valves = {name: _valve(name, item, numbers, supplies, volumes) for name, item in given.items()}
-    supplies = _typical_valves(entry, valves, volumes, supplies, cylinders)
-    return Hydraulics(_oil(parts, numbers), supplies, volumes, valves)
+            parts['supplies'].wrong('another name, there is a volume of this name', name, name)
+    valves = parts['valves'].each('valves', lambda name, item: _valve(name, item, numbers, supplies, volumes)
+                                  ) if 'valves' in parts else {}
+    if entry.sound:
+        supplies = _typical_valves(entry, valves, volumes, supplies, cylinders)
+    return Hydraulics(entry.tried(lambda: _oil(parts, numbers), typical_oil()), supplies, volumes, valves)
 
 
 def _typical_valves(entry: Entry, valves: dict[str, Valve], volumes: dict[str, Volume], supplies: dict[str, Scalar],
@@ -76,12 +80,12 @@ def _typical_valves(entry: Entry, valves: dict[str, Valve], volumes: dict[str, V
             supplies, pump, tank = with_supplies(supplies)
             valve = typical_valve(cylinder, a, b, pump, tank)
             if valve.name in valves:
-                raise entry.error(f'another name, {name} has no valve, and its own has this name', valve.name, 'valves')
+                entry.wrong(f'another name, {name} has no valve, and its own has this name', valve.name, 'valves')
             valves[valve.name] = valve
             fed |= {a, b}
     if fed != set(volumes):
-        raise entry.error('valves that feed every volume; not fed: '
-                          + ', '.join(name for name in volumes if name not in fed), list(valves), 'valves')
+        entry.wrong('valves that feed every volume; not fed: '
+                    + ', '.join(name for name in volumes if name not in fed), list(valves), 'valves')
     return supplies
 
 
@@ -117,7 +121,7 @@ def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str
     hoses = tuple(Hose(numbers.scalar(hose['volume'], positive('m^3')), numbers.scalar(hose['bulk_modulus'], _MODULUS))
                   for hose in given)
     if not chambers or not hoses:
-        raise parts['hoses' if chambers else 'chambers'].error('at least one; a volume must never be empty')
+        parts['hoses' if chambers else 'chambers'].wrong('at least one; a volume must never be empty')
     return Volume(name, tuple(chambers), numbers.scalar(parts['cylinder_bulk_modulus'], _MODULUS), hoses)
 
 
@@ -132,9 +136,9 @@ def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar
                                'a supply' if port in ('pump', 'tank') else 'a volume')
              for port, item in ports.items()}
     if names['a'] == names['b']:
-        raise ports['b'].error('another volume than port a')
+        ports['b'].wrong('another volume than port a')
     if described and supplies[names['pump']].value <= supplies[names['tank']].value:
-        raise ports['pump'].error('a supply of higher pressure than the tank')
+        ports['pump'].wrong('a supply of higher pressure than the tank')
     values = {key: numbers.scalar(parts[key], kind_of) for key, kind_of in _ORIFICE.items() if key in parts}
     if 'dead_band' in parts:
         values['dead_band'] = _dead_band(parts['dead_band'], numbers, values)
@@ -151,7 +155,7 @@ def _dead_band(entry: Entry, numbers: Numbers, values: dict[str, Scalar]) -> Sca
     band = numbers.scalar(entry, not_negative('V'))
     nominal = values.get('nominal_command')
     if nominal is not None and band.value >= nominal.value:
-        raise entry.error(f'less than nominal_command, {nominal.value:g} V')
+        entry.wrong(f'less than nominal_command, {nominal.value:g} V')
     return band
 
 
@@ -160,11 +164,12 @@ def read_cylinders(entry: Entry, references: References, pushed: bool = True) ->
     so that their friction counts."""
     found = {}
     for name, item in entry.named('cylinders').items():
-        if name in references.coordinates or name in references.joints:
-            raise item.error('another name, there is a joint or a coordinate of this name', name)
-        found[name] = cylinder = _cylinder(name, item, references, pushed)
-        references.coordinates[name] = Coordinate(name, 'piston', points=(cylinder.base, cylinder.rod_eye),
-                                                  closed_length=cylinder.closed_length)
+        with item.kept():
+            if name in references.coordinates or name in references.joints:
+                raise item.error('another name, there is a joint or a coordinate of this name', name)
+            found[name] = cylinder = _cylinder(name, item, references, pushed)
+            references.coordinates[name] = Coordinate(name, 'piston', points=(cylinder.base, cylinder.rod_eye),
+                                                      closed_length=cylinder.closed_length)
     return found
 
 
@@ -174,22 +179,25 @@ def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> 
                           ['friction', 'end_stop', 'count', 'barrel_mass', 'rod_mass', 'parallel', 'force_error'])
     base, rod_eye = references.point(parts['base']), references.point(parts['rod_eye'])
     if base.body == rod_eye.body:
-        raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
-    if references.same_place(base, rod_eye):
-        raise parts['rod_eye'].error('a point whose distance from the base can change')
+        parts['rod_eye'].wrong(f'a point of another body than the base, {base.body}')
+    elif references.same_place(base, rod_eye):
+        parts['rod_eye'].wrong('a point whose distance from the base can change')
     bore, rod = (numbers.scalar(parts[key], ValueKind('m', 1e-3, 5.0)) for key in ('bore', 'rod'))
     if rod.value >= bore.value:
-        raise parts['rod'].error(f'a rod thinner than the bore, {bore.value:g} m')
+        parts['rod'].wrong(f'a rod thinner than the bore, {bore.value:g} m')
     closed, stroke = (numbers.scalar(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))
     barrel, piston = (numbers.optional(parts, key, not_negative('kg')) for key in ('barrel_mass', 'rod_mass'))
-    end_stop = _end_stop(parts['end_stop'], numbers, stroke.value) if 'end_stop' in parts else None
-    count = 1
-    if 'count' in parts:
-        count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
-    friction = (_friction(parts['friction'], numbers, name, bore.value) if 'friction' in parts
-                else typical_friction(name, bore.value) if pushed else NO_FRICTION)
-    parallel = _parallel(parts['parallel'], numbers, stroke.value) if 'parallel' in parts else None
-    error = _force_error(parts['force_error'], numbers) if 'force_error' in parts else None
+
+    def read(key: str, reader: Callable[[Entry], T], default: T) -> T:
+        return parts[key].tried(lambda: reader(parts[key]), default) if key in parts else default
+
+    end_stop = read('end_stop', lambda entry: _end_stop(entry, numbers, stroke.value), None)
+    count = read('count', lambda entry: int(entry.choice([str(k) for k in range(1, MOST + 1)],
+                                                         'how many cylinders work side by side')), 1)
+    usual = typical_friction(name, bore.value) if pushed else NO_FRICTION
+    friction = read('friction', lambda entry: _friction(entry, numbers, name, bore.value), usual)
+    parallel = read('parallel', lambda entry: _parallel(entry, numbers, stroke.value), None)
+    error = read('force_error', lambda entry: _force_error(entry, numbers), None)
     return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, barrel, piston, parallel,
                     error)
 
@@ -212,7 +220,7 @@ def _friction(entry: Entry, numbers: Numbers, cylinder: str, bore: float) -> Fri
     else:
         friction = replace(NO_FRICTION, **given)
     if friction.static.value < friction.coulomb.value:
-        raise parts.get('static', entry).error(f'no less than the Coulomb friction, {friction.coulomb.value:g} N')
+        parts.get('static', entry).wrong(f'no less than the Coulomb friction, {friction.coulomb.value:g} N')
     return friction
 
 

@@ -27,13 +27,14 @@ def read_payloads(entry: Entry, references: References) -> dict[str, Payload]:
     """Several, by name: each as `payload`, rigid, at a place of its own."""
     found: dict[str, Payload] = {}
     for name, item in entry.named('payloads').items():
-        if name == 'payload':
-            raise entry.error('another name: `payload` is the section, and the topic, of one', name, name)
-        payload = read_payload(item, references, f'{item.key}.mass', _AMONG_SEVERAL)
-        for other, known in found.items():
-            if _together(payload, known):
-                raise item.error(f'another place than that of {other}: no force distinguishes masses at one place')
-        found[name] = payload
+        with item.kept():
+            if name == 'payload':
+                raise entry.error('another name: `payload` is the section, and the topic, of one', name, name)
+            payload = read_payload(item, references, f'{item.key}.mass', _AMONG_SEVERAL)
+            for other, known in found.items():
+                if _together(payload, known):
+                    raise item.error(f'another place than that of {other}: no force distinguishes masses at one place')
+            found[name] = payload
     if len(found) < 2:
         raise entry.error('two payloads or more; of one: the section `payload`')
     return found
@@ -60,8 +61,8 @@ def read_payload(entry: Entry, references: References, mass: str = MASS, own: li
         center = numbers.vector(parts['center'], ValueKind('m'), references.dimension)
     low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
     if low >= high:
-        raise parts['limits'].error('a lower and a higher mass')
-    if not _leads_to_ground(body, references):
+        parts['limits'].wrong('a lower and a higher mass')
+    if entry.file_sound and not _leads_to_ground(body, references):
         raise entry.error('a body that joints tie to the ground', body, 'point' if point else 'body')
     touched = references.point(parts['contact'], on_body=True) if 'contact' in parts else None
     contact = f'{touched.body}.{touched.point}' if touched else ''
@@ -79,7 +80,9 @@ def read_base(entry: Entry, references: References) -> Base:
     parts = entry.mapping([], ['roll', 'pitch', 'support'])
     kind = ValueKind('rad', -STEEPEST, STEEPEST)
     roll, pitch = (references.numbers.optional(parts, name, kind, level(name)) for name in ('roll', 'pitch'))
-    return Base(roll, pitch, read_support(parts['support'], references) if 'support' in parts else None)
+    support = parts['support'].tried(lambda: read_support(parts['support'], references), None
+                                     ) if 'support' in parts else None
+    return Base(roll, pitch, support)
 
 
 def _check_hanging(parts: dict[str, Entry], center: Vector, references: References) -> None:

@@ -100,5 +100,5 @@ def _vector(entry: Entry, known: Vector, numbers: Numbers) -> Vector:
 def _stated(entry: Entry, value: object) -> Entry:
     """A number with the value of the URDF where the file states none."""
     if isinstance(entry.value, dict) and 'value' not in entry.value and 'stddev' in entry.value:
-        return Entry(entry.file, entry.key, {'value': value, **entry.value})
+        return replace(entry, value={'value': value, **entry.value})
     return entry

@@ -37,10 +37,11 @@ def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver
     """Sensors by name."""
     found: dict[str, Sensor] = {}
     for name, item in entry.named('sensors').items():
-        found[name] = sensor = _sensor(name, item, references, drivers, machine)
-        for other in list(found.values())[:-1]:
-            if machine.hydraulics is not None and sensor.target is not None and sensor.target == other.target:
-                raise item.error(f'one sensor a place, {other.name} measures this already', name)
+        with item.kept():
+            found[name] = sensor = _sensor(name, item, references, drivers, machine)
+            for other in list(found.values())[:-1]:
+                if machine.hydraulics is not None and sensor.target is not None and sensor.target == other.target:
+                    raise item.error(f'one sensor a place, {other.name} measures this already', name)
     return found
 
 
@@ -49,7 +50,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
     if not isinstance(entry.value, dict) or 'kind' not in entry.value:
         entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
                                  'supply', *_COMMON, 'bias'])
-    kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
+    kind = entry.part('kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
     allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
     parts = entry.mapping(['kind', *needed], [*allowed])
@@ -82,7 +83,7 @@ def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[
     ends = parts['range'].items('the lowest and the highest value', 2)
     low, high = (references.numbers.number(end, ValueKind(unit)) for end in ends)
     if low >= high:
-        raise parts['range'].error('a lower and a higher value')
+        parts['range'].wrong('a lower and a higher value')
     return low, high
 
 
@@ -106,7 +107,7 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     owner = parts[key].choice(hydraulics.volumes if key == 'volume' else hydraulics.supplies, f'a {key}')
     noise = _noise(parts, references, 'Pa')
     if not any(noise):
-        raise entry.error('a standard deviation or a resolution above 0', None, 'stddev')
+        entry.wrong('a standard deviation or a resolution above 0', None, 'stddev')
     offset = (numbers.scalar(parts['offset'], ValueKind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
     gain = numbers.optional(parts, 'gain', ValueKind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
