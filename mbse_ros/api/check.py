@@ -40,8 +40,9 @@ _LONGEST = 40          # coordinates of the start that are listed
 
 @dataclass(frozen=True)
 class CheckedFile(Answer):
-    """What was understood of a file: ``sections`` of names, values and notes; ``warnings``: what is odd about it; the
-    ``model`` of its mechanism; ``trouble``: what keeps a machine from weighing as its file says."""
+    """What was understood of a file: ``sections`` of names, values and notes, ``brief``: those that follow from it;
+    ``warnings``: what is odd about it; the ``model`` of its mechanism; ``trouble``: what keeps a machine from weighing
+    as its file says."""
 
     file: str
     model: Model
@@ -49,6 +50,7 @@ class CheckedFile(Answer):
     warnings: tuple[str, ...] = field()     # without a default, although the base has one
     end: str
     trouble: DescriptionError | None = None
+    brief: tuple[Section, ...] = ()
 
     def summary(self) -> list[str]:
         """What holds."""
@@ -89,13 +91,13 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     if machine is None:
         if settings:
             try_filter(model, settings)
-        return CheckedFile(description.file, model, tuple(sections), tuple(odd), end)
+        return CheckedFile(description.file, model, tuple(sections), tuple(odd), end, brief=tuple(sections))
     odd += contradictions(machine, settings) if settings else ()
     odd += [*bore_warnings(machine), *form_warnings(machine)]
     reach = reach_of(machine)
     odd += reach_warnings(machine, reach)
-    sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
-                 reach_section(machine, reach), weighing_section(machine)]
+    follows = [machine_section(machine), channel_section(machine), *source_sections(machine),
+               reach_section(machine, reach), weighing_section(machine)]
     odd += payload_warnings(machine)
     try:
         if machine.measured_volumes and machine.description.payload is not None:
@@ -108,7 +110,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
         trouble = error
     unweighed = why_unweighed(machine)
     end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
-    return CheckedFile(description.file, model, tuple(sections), tuple(odd), end, trouble)
+    return CheckedFile(description.file, model, (*sections, *follows), tuple(odd), end, trouble, tuple(follows))
 
 
 def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
@@ -146,7 +148,7 @@ def machine_section(machine: Machine) -> Section:
     for k, (name, (low, high)) in enumerate(zip(machine.coordinates, machine.range)):
         unit = unit_of(machine.description, name)
         moved = 'moved by cylinders' if k in machine.actuated else 'moved by no cylinder'
-        rows.append(TableRow(name, f'{show(low, unit)} to {show(high, unit)}', moved))
+        rows.append(TableRow(name, f'{show(low, unit, 4)} to {show(high, unit, 4)}', moved))
     return Section('coordinates of the state', tuple(rows))
 
 
@@ -261,13 +263,13 @@ def weighing_section(machine: Machine) -> Section:
 
 def _noise(machine: Machine, channel: Channel) -> str:
     sensor = channel.sensor
-    return f'1 sigma {show(float(f"{sensor.noise:.3g}"), measured_unit(machine.description, sensor.name))}'
+    return f'1 sigma {show(sensor.noise, measured_unit(machine.description, sensor.name), 3)}'
 
 
 def _moved(machine: Machine, moved: dict[str, tuple[float, float]]) -> Iterable[str]:
     for name, (low, high) in moved.items():
         unit = unit_of(machine.description, name)
-        yield f'{name} {show(low, unit)} to {show(high, unit)}'
+        yield f'{name} {show(low, unit, 4)} to {show(high, unit, 4)}'
 
 
 def equation_section(model: Model) -> Section:

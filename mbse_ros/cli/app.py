@@ -75,7 +75,8 @@ def terminal() -> bool:
 
 
 def main() -> None:
-    """Entry point: an error of this package, or of a file, is one line and exit status 2."""
+    """Entry point: an error of this package, or of a file, is one line, several of a machine's file one each, and exit
+    status 2."""
     gc.set_threshold(20_000)    # of 700, the collector would take a fifth of the time of imports, and find nothing
     if terminal():
         say_lengthy(lambda what: typer.echo(f'mbse: {what} ...', err=True))

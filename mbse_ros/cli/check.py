@@ -12,12 +12,16 @@ import mbse_ros as mbse
 
 from .arguments import Coordinates, Set
 
+COLUMNS = 80        # of a file or a pipe
+
 
 def check(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
         draw: Annotated[Path | None, typer.Option(
             '--draw', '-o', help='Draw the start into this PNG.')] = None,
+        all_: Annotated[bool, typer.Option(
+            '--all', '-a', help='Print all that was understood of a machine, number by number.')] = False,
         coordinates: Coordinates = None,
         set_: Set = None) -> None:
     """Validate a machine or a mechanism and explain it.
@@ -29,13 +33,15 @@ def check(
     from ..report.files import check_file
     from ..report.text import print_sections, wide_console
     check_file(draw, 'draw', ('.png',))
-    found, console = mbse.check(name, coordinates=coordinates, tuning=set_ or ()), wide_console()
-    print_sections(console, found.sections)
+    found = mbse.check(name, coordinates=coordinates, tuning=set_ or ())
+    console = wide_console() if all_ else wide_console(COLUMNS)
+    if found.trouble is None:
+        console.print(Text('ok', 'green'), *found.summary(), sep=': ', soft_wrap=True, markup=False, highlight=False)
     for warning in found.warnings:
         typer.echo(f'warning: {warning}', err=True)
+    print_sections(console, found.sections if all_ else found.brief)
     if draw is not None:
         found.draw(draw)
         console.print(Text('drawn', 'green'), str(draw), sep=': ', soft_wrap=True, markup=False, highlight=False)
     if found.trouble is not None:
         raise found.trouble
-    console.print(Text('ok', 'green'), *found.summary(), sep=': ', soft_wrap=True, markup=False, highlight=False)

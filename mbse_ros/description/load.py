@@ -130,14 +130,16 @@ def _read(root: Entry, problems: Problems) -> MechanismDescription:
 
 
 def _check_format(root: Entry) -> None:
-    """One of the formats; a file of the first machine format is led to `mbse convert`."""
+    """One of the formats, for of another nothing can be said; the first machine format is led to `mbse convert`."""
     if not isinstance(root.value, dict) or root.value.get('format') in FORMATS:
         return
     given = root.value.get('format')
     if given == OLD:
         raise root.error(f'{FORMAT}; the file is in the old format: `mbse convert {root.file} -o NEW.yaml` rewrites it',
                          given, 'format')
-    root.wrong(FORMAT, given, 'format')
+    if given is not None:
+        raise root.error(FORMAT, given, 'format')
+    root.wrong(FORMAT, None, 'format')
 
 
 def _complete(parts: dict[str, Entry]) -> bool:

@@ -30,12 +30,12 @@ class Section:
     rows: tuple[TableRow, ...]
 
 
-def show(number: Scalar | float, unit: str) -> str:
+def show(number: Scalar | float, unit: str, digits: int = 7) -> str:
     """Value with standard deviation in the unit people use, e.g. '143.66 +- 1.4366 kg'; ``unit`` is that of SI."""
     number = number if isinstance(number, Scalar) else Scalar(number)
     factor, name = _SHOWN.get(unit, (1.0, unit))
     spread = f' +- {number.stddev * factor:.4g}' if number.stddev else ''
-    return f'{number.value * factor:.7g}{spread} {name}'.strip()
+    return f'{number.value * factor:.{digits}g}{spread} {name}'.strip()
 
 
 def row(name: str, number: Scalar | float, unit: str, note: str = '') -> TableRow:

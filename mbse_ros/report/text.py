@@ -110,11 +110,11 @@ def lag_text(lag: float | None) -> str:
     return 'all at once' if lag is None else f'{lag:g} s of lag'
 
 
-def wide_console() -> Console:
-    """Console that does not break the lines of a file or a pipe."""
+def wide_console(width: int = 120) -> Console:
+    """Console that is as wide as the terminal, in a file or a pipe as given."""
     from rich.console import Console  # here, as below: slow to import
     console = Console()
-    return console if console.is_terminal else Console(width=120)
+    return console if console.is_terminal else Console(width=width)
 
 
 def tracked(items: Iterable[T], what: str, count: int) -> Iterable[T]:
@@ -130,6 +130,8 @@ def print_sections(console: Console, sections: Sequence[Section]) -> None:
     from rich.text import Text
     for section in sections:
         table = Table(title=Text(section.title), title_justify='left', show_header=False, box=None, padding=(0, 2))
+        for _ in range(3):
+            table.add_column(overflow='fold')
         for row in section.rows:
             table.add_row(Text(row.name), Text(row.value), Text(row.note))     # no markup in a file's words
         console.print(table)

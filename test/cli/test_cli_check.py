@@ -19,25 +19,27 @@ LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 def test_machines_of_the_package(machine):
     done = mbse('check', machine)
     assert done.status == 0 and not done.err
-    lines = done.out.splitlines()
-    assert lines[0].split() == ['machine', machine] and lines[-1].startswith('ok: ')
-    assert f'{machine}.yaml' in lines[-1] and any('closed_length' in line and ' mm' in line for line in lines)
+    verdict, *lines = done.out.splitlines()
+    assert verdict.startswith('ok: ') and f'{machine}.yaml' in verdict and max(map(len, lines)) <= 80
+    lines = mbse('check', machine, '--all').out.splitlines()
+    assert lines[0] == verdict and lines[1].split() == ['machine', machine]
+    assert any('closed_length' in line and ' mm' in line for line in lines)
 
 
 def test_what_was_understood():
     """Values in units that people read, the uncertainty, and what follows from them."""
-    words = ' '.join(mbse('check', 'patu655_lift').out.split())
+    words = ' '.join(mbse('check', 'patu655_lift', '--all').out.split())
     for text in ('bore 100 mm', 'mass 143.66 +- 1.437 kg', 'piston area 78.53982 cm^2',
                  'position/lift sensor lift_stroke 1 sigma 0.4 mm',
                  'command/lift_valve command, V', 'lift 0 mm to 535 mm moved by cylinders',
-                 'lift 0 mm to 535 mm boom_joint -24.36824 deg to 91.51456 deg', 'degrees of freedom 1',
+                 'lift 0 mm to 535 mm boom_joint -24.37 deg to 91.51 deg', 'degrees of freedom 1',
                  'volume lift_piston 0.190019 l to 4.391899 l', 'friction scale 1 +- 0.1', 'payload 0 to 1000 kg'):
         assert text in words
 
 
 def test_a_file_is_checked_by_its_path(tmp_path):
     (tmp_path / 'mine.yaml').write_text(LIFT.replace('public code of', 'measured [red]by[/red]'))
-    done = mbse('check', tmp_path / 'mine.yaml')
+    done = mbse('check', tmp_path / 'mine.yaml', '--all')
     assert done.status == 0 and '[red]by[/red]' in done.out     # a file's words are not markup
 
 
@@ -114,6 +116,17 @@ def test_broken_file(name, tmp_path):
     path.write_text(LIFT.replace(old, new, 1))
     line = refused('check', path)
     assert line.startswith(f'{path}: ') and all(text in line for text in expected), line
+
+
+def test_all_errors_of_a_file(tmp_path):
+    """One line for each, the file once."""
+    path = tmp_path / 'broken.yaml'
+    path.write_text(LIFT.replace('bore: 100 mm', 'bore: 100').replace('143.66 kg', '-3 kg').replace('m.tip', 'm.tp'))
+    done = mbse('check', path)
+    first, *lines = done.err.splitlines()
+    assert done.status == 2 and first == f'mbse: {path}: 3 errors'
+    assert [line.partition(':')[0] for line in lines] == ['- bodies.boom.mass.value', '- cylinders.lift.bore',
+                                                          '- payload.point']
 
 
 def test_estimate_and_simulate_refuse_it_in_the_same_words(tmp_path):
