@@ -53,11 +53,11 @@ def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinde
     free = {f'{name}.{side}': (name, side) for name in cylinders for side in SIDES}
     volumes = parts['volumes'].each('volumes', lambda name, item: _volume(name, item, numbers, free, cylinders)
                                     ) if 'volumes' in parts else {}
-    for name, side in free.values():
+    for name, side in free.values() if entry.sound else ():
         volume = typical_volume(cylinders[name], side)
         if volume.name in volumes:
-            parts['volumes'].wrong(f'another name, {name}.{side} is in no volume, and its own has this name',
-                                   volume.name, volume.name)
+            raise parts['volumes'].error(f'another name, {name}.{side} is in no volume, and its own has this name',
+                                         volume.name, volume.name)
         volumes[volume.name] = volume
     for name in supplies:
         if name in volumes:
