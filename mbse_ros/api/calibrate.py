@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | None = None, *,
               payloads: Mapping[str, float | str] | Sequence[str] = (), free: Sequence[str] = (),
               output: str | Path | None = None, force: bool = False, cross_validate: bool = False, jobs: int = 1,
-              cluster: str | None = None, sources: SourceMap | str | Path | None = None,
-              namespace: str | None = None) -> Calibration:
+              cluster: str | None = None, sources: SourceMap | str | Path | None = None, namespace: str | None = None,
+              attachment: str | None = None, scale: str | Path | None = None) -> Calibration:
     """Find friction, masses, offsets, ... of a machine by the balance of forces in bags; its file's deviations are the
     prior.
 
@@ -35,12 +35,15 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     of the file, such as 'bodies.boom.mass=5 %'. ``output``: where to write the calibrated file; numbers that do not
     explain the bags (``unexplained``) are written with ``force`` alone, else there is a warning. ``cross_validate``:
     each bag by the numbers that all others give, too (``crossed``). ``jobs``, ``cluster``: who reads the bags.
+    ``attachment``, the tool on the machine in all bags, and the file of its ``scale``, as of ``load``: the new file has
+    the old numbers of the body that carries it.
 
     The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
     ``residual_rms_before`` and ``_after``, N, ``good``, ``missing_numbers`` (``key``, ``value``, ``left``, ``free``:
     what would take the rest away), ``taken_for_loads`` (numbers that take a wrong load), ``cannot_tell``, ``advice``,
     ``cross_validation()``, ``text`` of the new file, ``friction`` (force over speed by cylinder), ``tables()``,
-    ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError, BagError, DescriptionError.
+    ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError, BagError, DescriptionError,
+    ScaleError.
 
     >>> found = calibrate('lift', payloads={'lift': 200.0}, free=['bodies.boom.mass=5 %'])
     >>> found.residual_rms_after < found.residual_rms_before
@@ -59,7 +62,8 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     workers = None if jobs == 1 and cluster is None else partial(many, jobs=jobs, cluster=cluster, what='bags',
                                                                  apart=True)
     name, assumed = recorded_name(some, namespace) if machine is None else (machine, ())
-    found = calibrate_bags(name, some, loads, [free] if isinstance(free, str) else free, namespace, maps, workers)
+    found = calibrate_bags(name, some, loads, [free] if isinstance(free, str) else free, namespace, maps, workers,
+                           attachment or '', scale or '')
     found = replace(found, warnings=(*assumed, *found.warnings))
     if cross_validate:
         found = replace(found, crossed=found.cross_validation())

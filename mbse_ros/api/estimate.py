@@ -197,7 +197,8 @@ def words(tuning: Tuning) -> list[str]:
 def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | None = None, lag: float | None = None,
            sensors: Sequence[str] | None = None, step: float | None = None, valve: str | None = None,
            tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None,
-           backend: str = 'auto') -> SmoothedMachine | SmoothedMotion:
+           backend: str = 'auto', attachment: str | None = None, scale: str | Path | None = None
+           ) -> SmoothedMachine | SmoothedMotion:
     """Filter a log, then smooth it: all at once, or each instant as known ``lag``, s, after it.
 
     Arguments as of ``estimate``; ``tuning`` of a machine takes ``graph.`` too. A mechanism gives a ``MotionEstimate``
@@ -211,7 +212,7 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
     for name, value in (('lag', lag), ('step', step)):
         if value is not None:
             check_positive(**{name: value})
-    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend)
+    item, assumed = recorded([log], machine, mechanism, valve, namespace, backend, attachment, scale)
     found = words(tuning or {})
     if isinstance(item, Machine):
         refuse_options('a mechanism', {'sensors': sensors, 'step': step})
@@ -222,7 +223,7 @@ def smooth(log: Log, machine: Loadable | None = None, *, mechanism: Loadable | N
         check_single(item)
         settings = parse_tuning(found, {**TUNING, 'graph': MachineGraphSettings})['graph']
         of_filter = of_machine(log, item, [word for word in found if not word.startswith('graph.')], namespace, backend,
-                               sources, assumed=assumed)
+                               sources, assumed=assumed, scale=scale or '')
         return smooth_estimate(of_filter, lag, settings)
     from ..offline.filtered_motion import linkage_settings
     from ..offline.smoothed_motion import check_filter, smooth_motion

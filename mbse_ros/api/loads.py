@@ -126,16 +126,18 @@ class Fleet(Answer):
 @checked
 def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: str | Path | None = None, *,
           jobs: int = 0, cluster: str | None = None, every: float = 0.0, valve: str | None = None,
-          tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None) -> Fleet:
+          tuning: Tuning | None = None, sources: str | Path | None = None, namespace: str | None = None,
+          attachment: str | None = None, scale: str | Path | None = None) -> Fleet:
     """Weigh the loads of many bags: a table for each, as ``loads`` makes it. What is done is not done again, what fails
     is written down and does not stop the others.
 
     ``bags``: folders, or patterns of them such as ``bags/*``; ``output``: folder of the tables, x.parquet or x.csv;
     what is there already stays. ``machine``: name or path, default the one that the bags name. ``jobs``: processes, 0:
-    one for each core; ``cluster``: address of a Dask scheduler instead. Others as of ``loads``.
+    one for each core; ``cluster``: address of a Dask scheduler instead. ``attachment``: the same in all bags. Others as
+    of ``loads``.
 
     The result: ``good`` and ``failed`` bags, ``tally`` of their loads, ``failures``, ``summary()``, ``to_json()``.
-    Raises BagError, DescriptionError, SettingError, MissingModuleError.
+    Raises BagError, DescriptionError, SettingError, ScaleError, MissingModuleError.
 
     >>> found = fleet('lift', 'loads.csv', jobs=1)
     >>> len(found.good), len(found.failed)
@@ -146,6 +148,7 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     from ..offline.fleet import Task, held, known, run_fleet
     from ..report.files import check_folder
     from ..report.text import tracked
+    from ..scale.scale_file import scale_of
     from ..scale.table import CSV, PARQUET
     place, settings = Path(output), words(tuning or {})
     suffix = place.suffix.lower()
@@ -164,8 +167,10 @@ def fleet(bags: str | Path | Sequence[str | Path], output: str | Path, machine: 
     described = load_machine(name, valve)
     file = described.description.file
     text, known_sources = Path(file).read_text(encoding='utf-8'), loaded_sources(sources)
+    tool = scale_of(described, scale or '').attachment(attachment or '')
     tasks = [Task(bag, text, described.name, valve, tuple(settings), str(place.resolve()), suffix, known_sources,
-                  namespace, every, file=file) for bag in folders]
+                  namespace, every, file=file, tool=tool, scale=scale_of(described, scale) if scale else None)
+             for bag in folders]
     count = jobs or workers.processors()
     make = workers.cluster(cluster) if cluster is not None else workers.processes(count)
     with held(place, tasks[0].about) as warnings:

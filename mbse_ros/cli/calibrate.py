@@ -13,7 +13,7 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import refuse_options
-from .arguments import Cluster, Jobs, Json, Namespace, OfMachine, Sources, hand_over
+from .arguments import Attachment, Cluster, Jobs, Json, Namespace, OfMachine, ScaleOf, Sources, hand_over
 
 
 def calibrate(
@@ -26,6 +26,8 @@ def calibrate(
         free: Annotated[list[str] | None, typer.Option(
             help='A further number of the file, or another deviation: KEY or KEY=DEVIATION, such as '
                  "'bodies.*.mass=5 %'; repeat it. [all with a deviation]")] = None,
+        attachment: Attachment = None,
+        scale: ScaleOf = None,
         cross_validate: Annotated[bool, typer.Option(
             '--cross-validate', help='Each bag by the numbers that all others give, too.')] = False,
         force: Annotated[bool, typer.Option(
@@ -49,7 +51,7 @@ def calibrate(
     if plan is not None:
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'cross_validate': cross_validate or None, 'bags': bags or None,
-                                'cluster': cluster, 'force': force or None})
+                                'cluster': cluster, 'force': force or None, 'attachment': attachment, 'scale': scale})
         from ..api.calibrate import plan_calibration
         procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
@@ -59,7 +61,7 @@ def calibrate(
     check_folder(plots, 'plots')
     found = mbse.calibrate(bags or [], machine, payloads=payload or [], free=free or [],
                            cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
-                           namespace=namespace)
+                           namespace=namespace, attachment=attachment, scale=scale)
     hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
     written = output is not None and found.write(output, force)
     if written:

@@ -10,7 +10,7 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Coordinates, Set, independent_of, names_of
+from .arguments import Attachment, Coordinates, ScaleOf, Set, independent_of, names_of
 
 
 def export_c(
@@ -23,6 +23,8 @@ def export_c(
         single: Annotated[bool | None, typer.Option(
             '--single', help='Estimator: in single precision.')] = None,
         rate: Annotated[float | None, typer.Option(help='Estimator: ticks, Hz, 100 or more. [100]')] = None,
+        attachment: Attachment = None,
+        scale: ScaleOf = None,
         set_: Set = None,
         dt: Annotated[float, typer.Option(
             help='Step of the recorded transitions, s; of an estimator, steps in a tick.')] = 1e-3,
@@ -43,5 +45,5 @@ def export_c(
     check_folder(output)
     found = mbse.export_c(mechanism, output, dt, order, coordinates=coordinates,
                           independent=independent_of(independent), free=names_of(free), estimator=estimator,
-                          single=single, rate=rate, tuning=set_ or None)
+                          single=single, rate=rate, tuning=set_ or None, attachment=attachment, scale=scale)
     typer.echo('\n'.join(found.summary()))

@@ -10,7 +10,19 @@ import typer
 
 import mbse_ros as mbse
 
-from .arguments import Cluster, Every, Json, Namespace, OfMachine, Set, Sources, Valve, hand_over
+from .arguments import (
+    Attachment,
+    Cluster,
+    Every,
+    Json,
+    Namespace,
+    OfMachine,
+    ScaleOf,
+    Set,
+    Sources,
+    Valve,
+    hand_over,
+)
 
 
 def fleet(
@@ -22,6 +34,8 @@ def fleet(
         cluster: Cluster = None,
         every: Every = 0.0,
         valve: Valve = None,
+        attachment: Attachment = None,
+        scale: ScaleOf = None,
         set_: Set = None,
         sources: Sources = None,
         namespace: Namespace = None,
@@ -34,7 +48,7 @@ def fleet(
     from ..report.files import check_file
     check_file(json_)
     found = mbse.fleet(bags, output, machine, jobs=jobs, cluster=cluster, every=every, valve=valve,
-                       tuning=set_ or (), sources=sources, namespace=namespace)
+                       tuning=set_ or (), sources=sources, namespace=namespace, attachment=attachment, scale=scale)
 
     def write() -> None:
         for failure in found.failures:

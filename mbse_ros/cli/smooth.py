@@ -13,6 +13,7 @@ import mbse_ros as mbse
 
 from ..errors import SettingError
 from .arguments import (
+    Attachment,
     Backend,
     Full,
     Json,
@@ -20,6 +21,7 @@ from .arguments import (
     OfBag,
     OfMachine,
     OfSensors,
+    ScaleOf,
     Set,
     Sources,
     Valve,
@@ -42,6 +44,8 @@ def smooth(
         step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the estimates, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,
+        attachment: Attachment = None,
+        scale: ScaleOf = None,
         output: Annotated[Path | None, typer.Option('-o', '--output', help='Folder for plot and table.')] = None,
         json_: Json = None,
         full: Full = False,
@@ -59,5 +63,5 @@ def smooth(
     names = names_of(sensors)
     found = mbse.smooth(bag, machine, mechanism=mechanism_of(mechanism, names, backend), lag=lag,
                         sensors=names or None, step=step, valve=valve, tuning=set_ or (), sources=sources,
-                        namespace=namespace, backend=backend)
+                        namespace=namespace, backend=backend, attachment=attachment, scale=scale)
     hand_over(found, json_, full, None if output is None else partial(found.report, output))

@@ -210,8 +210,13 @@ class Attachment:
     mass: float
     stddev: float = 0.0
     center: tuple[tuple[float, float], ...] = ()
-    file: str = field(default='', compare=False)
-    key: str = field(default='', compare=False)
+    file: str = field(default='', compare=False, repr=False)
+    key: str = field(default='', compare=False, repr=False)
+
+    @property
+    def line(self) -> str:
+        """In words, of a result that is with it."""
+        return f'with attachment {self.name} ({self.mass:+g} kg) in the equations'
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ class EstimatorExport:
         return [f'wrote {self.folder}: {self.prefix}.h, {len(self.files)} files; {len(of.machine.channels)} channels, '
                 f'{len(of.machine.commands)} commands, {of.rate:g} ticks a second of {of.substeps} steps, '
                 f'{"single" if self.single else "double"} precision',
+                *([] if (tool := of.machine.description.attachment) is None else [tool.line]),
                 f'test: cd {self.folder} && cc -std=c99 -O2 *.c -lm -o test_estimator && ./test_estimator']
 
 
@@ -195,6 +196,7 @@ def _manifest(of: EstimatorSetup, observer: HydraulicObserver, prefix: str, sing
         return [{'name': name, 'unit': unit(name)} for name in names]
 
     manifest = {'format': ESTIMATOR, 'machine': of.machine.name, 'fingerprint': fingerprint(of.machine.description),
+                **({} if (tool := of.machine.description.attachment) is None else {'attachment': tool.name}),
                 'version': __version__, 'prefix': prefix, 'precision': 'single' if single else 'double',
                 'rate_hz': of.rate, 'step_s': of.step, 'files': sorted(files), 'channels': items(of.machine.channels),
                 'commands': items(of.machine.commands), 'states': items(observer.names),

@@ -154,7 +154,7 @@ class MachineEstimate(KeptEstimate):
         if payload.tool_force is not None:
             lines += _force_lines(self)
         if (tool := self.machine.description.attachment) is not None:
-            lines.append(f'with attachment {tool.name} ({tool.mass:+g} kg) in the equations')
+            lines.append(tool.line)
         lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []

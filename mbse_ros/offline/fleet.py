@@ -21,14 +21,16 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..description.load import parse_mechanism
+from ..description.machine_parts import Attachment
 from ..description.model import fingerprint
 from ..errors import MbseError, SettingError
 from ..machine import Machine
+from ..machine.attachment import with_attachment
 from ..machine.find_machine import with_valves
 from ..resources import write_whole
 from ..scale.book import Tally
 from ..scale.load import UncertainMass
-from ..scale.scale_file import scale_of
+from ..scale.scale_file import ScaleFile, scale_of
 from ..scale.table import PARQUET, rows, write_csv, write_parquet
 from ..sources.map import SourceMap
 from ..version import __version__
@@ -46,7 +48,8 @@ MORE = {'bag': str, 'machine': str, 'start_s': float, 'end_s': float}
 class Task:
     """What a worker needs: a ``bag``; ``text`` and ``name`` of the machine's file; valves, tuning in words; the folder
     ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; ``every`` so
-    many s a result; the ``version`` of who asks."""
+    many s a result; the ``version`` of who asks; the ``tool`` on the machine, and the file of the ``scale``, None: the
+    section of the machine's."""
 
     bag: str
     text: str
@@ -60,6 +63,8 @@ class Task:
     every: float = 0.0
     file: str = ''      # of the machine, for messages
     version: str = __version__
+    tool: Attachment | None = None
+    scale: ScaleFile | None = None
 
     @property
     def key(self) -> str:
@@ -70,7 +75,9 @@ class Task:
     @property
     def about(self) -> dict[str, Any]:
         """What its results depend on, except the bag."""
-        return {'machine': self.name, 'machine_file': _fingerprint_of(self.text, self.name, self.valve),
+        return {'machine': self.name, 'machine_file': _fingerprint_of(self.text, self.name, self.valve, self.tool),
+                **({} if self.tool is None else {'attachment': self.tool.name}),
+                **({} if self.scale is None else {'scale': sha256(repr(self.scale).encode()).hexdigest()[:8]}),
                 'tuning': list(self.words),
                 'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
                 'namespace': self.namespace, 'every': self.every, 'format': self.suffix, 'version': self.version}
@@ -103,15 +110,16 @@ class Done:
 
 
 @lru_cache(maxsize=2)
-def machine_of(text: str, name: str, valve: str | None) -> Machine:
+def machine_of(text: str, name: str, valve: str | None, tool: Attachment | None = None) -> Machine:
     """The machine of a file's text."""
     description = parse_mechanism(text, name)
-    return Machine(description if valve is None else with_valves(description, valve))
+    description = description if valve is None else with_valves(description, valve)
+    return Machine(description if tool is None else with_attachment(description, tool))
 
 
 @lru_cache(maxsize=2)
-def _fingerprint_of(text: str, name: str, valve: str | None) -> str:
-    return fingerprint(machine_of(text, name, valve).description)
+def _fingerprint_of(text: str, name: str, valve: str | None, tool: Attachment | None) -> str:
+    return fingerprint(machine_of(text, name, valve, tool).description)
 
 
 def estimate_bag(task: Task) -> Done:
@@ -146,8 +154,9 @@ def estimate_bag(task: Task) -> Done:
 
 
 def _weighed(task: Task) -> Any:
-    machine = machine_of(task.text, task.file or task.name, task.valve)
-    return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''),
+    machine = machine_of(task.text, task.file or task.name, task.valve, task.tool)
+    scale = scale_of(machine) if task.scale is None else task.scale
+    return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale,
                       namespace=task.namespace, sources=task.sources, every=task.every)
 
 

@@ -120,6 +120,8 @@ class SmoothedMachine(Result):
                   if math.isfinite(online.mass) else 'filter: no mass']
         if math.isfinite(self.true):
             lines.append(f'truth in the bag: {self.true:.2f} kg')
+        if (tool := self.machine.description.attachment) is not None:
+            lines.append(tool.line)
         for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev):
             k = before.names.index(name)
             lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- '

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor, Future
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def test_what_is_done_stays_and_what_is_missing_is_made(bags, done) -> None:
     os.utime(next((bags / 'two').glob('*.mcap')), ns=(1, 1))       # another recording under the same name
     assert known(tasks[1]) is None
     with pytest.raises(SettingError, match='on the workers, too'):
-        estimate_bag(Task(*list(tasks[0].__dict__.values())[:-1], version='0.0'))
+        estimate_bag(replace(tasks[0], version='0.0'))
     with pytest.raises(SettingError, match='the workers see'):
         estimate_bag(Task(str(bags / 'one'), text, 'patu655_lift', None, (), str(bags / 'none.csv'), '.csv'))
 

@@ -20,6 +20,7 @@ from ...description.sections.load_calibration import checksum
 from ...errors import DescriptionError
 from ...machine import Machine, load_machine
 from ...resources import read_text
+from ...scale.scale_file import BARE, equipped
 
 UNTOUCHED = 1e-6        # share of a deviation that has changed, below which the number stays as the file has it
 SAME = 1e-6             # of a number, read back from the text
@@ -44,15 +45,16 @@ class Parameter:
         return self.stddev_after <= LEARNT * self.stddev_before
 
 
-def prior_machine(machine: str | Path, free: Sequence[str] = ()) -> tuple[str, Machine]:
-    """Text of a machine's file with the deviations that count before, and its machine; raises DescriptionError,
-    SettingError."""
+def prior_machine(machine: str | Path, free: Sequence[str] = (), attachment: str = BARE, scale: str | Path = ''
+                  ) -> tuple[str, Machine]:
+    """Text of a machine's file with the deviations that count before, and its machine, with an attachment by its name
+    in the file of the ``scale``; raises DescriptionError, SettingError, ScaleError."""
     path = Path(machine)
     if path.suffix not in ('.yaml', '.yml'):
         path = known_machines().get(str(machine)) or Path(load_machine(machine).description.file)
     text = read_text(path)
     text = freed(text, str(path), free) if free else text
-    return text, Machine(parse_mechanism(text, str(path)))
+    return text, Machine(equipped(parse_mechanism(text, str(path)), attachment, scale))
 
 
 def check_written(machine: Machine, text: str, date: str, bags: Sequence[str]) -> None:
@@ -65,11 +67,11 @@ def check_written(machine: Machine, text: str, date: str, bags: Sequence[str]) -
 def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
                     date: str, bags: Sequence[str], errors: Sequence[FoundError] = ()) -> str:
     """The file with the new numbers, and the ``errors`` of its force balance; what the bags do not determine stays. The
-    load's place is not the machine's.
+    load's place is not the machine's, and of a body with an attachment the numbers are those of both.
 
     Raises DescriptionError where the text does not give them back.
     """
-    changed = [k for k, item in enumerate(parameters) if not item.key.startswith('payload.')
+    changed = [k for k, item in enumerate(parameters) if not item.key.startswith(others(machine))
                and item.stddev_after < (1 - UNTOUCHED) * item.stddev_before]
     text = _with_errors(text, machine, errors)
     if not changed:
@@ -82,6 +84,12 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
     new = with_section(new, 'calibration', _section([keys[k] for k in changed], rows, date, bags))
     _check(new, machine, {parameters[k].key: parameters[k] for k in changed})
     return new
+
+
+def others(machine: Machine) -> tuple[str, ...]:
+    """How keys begin of numbers that are not those of the machine without load and attachment."""
+    payload, tool = machine.description.payload, machine.description.attachment
+    return ('payload.',) if tool is None or payload is None else ('payload.', f'bodies.{payload.body}.')
 
 
 def _with_errors(text: str, machine: Machine, errors: Sequence[FoundError]) -> str:

@@ -24,6 +24,7 @@ from ...description.model import MechanismDescription
 from ...errors import BagError, DescriptionError, SettingError
 from ...machine import Machine
 from ...progress import lengthy
+from ...scale.scale_file import BARE
 from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
@@ -142,13 +143,14 @@ def _load(name: str, text: str, machine: Machine) -> KnownLoad:
 
 def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Mapping[str, str] | Sequence[str] = (),
                    free: Sequence[str] = (), namespace: str | None = None, sources: SourceMap | None = None,
-                   by: By | None = None) -> Calibration:
+                   by: By | None = None, attachment: str = BARE, scale: str | Path = '') -> Calibration:
     """Calibrate the machine of a file by bags; ``payloads`` as ``parse_payloads`` has them, ``free`` as ``freed``;
-    ``by``: see ``recorded``.
+    ``by``: see ``recorded``; ``attachment`` on the machine: see ``prior_machine``.
 
-    Raises SettingError (options), BagError (bags without information, or of another machine), DescriptionError.
+    Raises SettingError (options), BagError (bags without information, or of another machine), DescriptionError,
+    ScaleError.
     """
-    text, prior = prior_machine(machine, free)
+    text, prior = prior_machine(machine, free, attachment, scale)
     if not bags:
         raise SettingError('bags', [], 'one bag or more')
     recordings = recorded(bags, prior, namespace, sources, by)

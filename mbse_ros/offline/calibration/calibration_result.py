@@ -262,6 +262,9 @@ class Calibration(Answer):
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
         lines += [f'verdict: {self._verdict}', *self._empty]
         lines += [f'{item.line}; the new file says so' for item in self.errors if item.stddev > 0.0]
+        if (tool := self.machine.description.attachment) is not None:
+            lines.append(f'{tool.line}: numbers of {self.machine.payload_data.body} are those of both together, and '
+                         'the new file has its old ones')
         for title, items in (('what these bags cannot determine', self.cannot_tell),
                              ('what would help most', self.advice)):
             lines += [f'{title}:', *(f'  - {item}' for item in items)] if items else []
