@@ -102,7 +102,7 @@ def estimate(job: Job, machine: Machine, frames: list[SensorFrame], cycle: WorkC
                 continue
             for output in pipeline.add(channel, frame.stamp_ns, value):
                 if output.state.sequence % EVERY == 0 and output.payload.tool_force is not None:
-                    rows += truth.row(output.state.stamp_ns, output.payload.tool_force)
+                    rows += truth.row(output.payload.tool_force)
     machine.parameters.assume(own)
     return rows
 
@@ -129,11 +129,11 @@ class TrueForce:
             self._forces[k] = (-velocity * size / np.sqrt(velocity @ velocity + DRAGGED ** 2))[PLANE]
         return self._forces[k]
 
-    def row(self, stamp_ns: int, found: ToolForce) -> list[list[float]]:
-        """Of a window that ends at a stamp; none where the force changes in it, or at the beginning."""
+    def row(self, found: ToolForce) -> list[list[float]]:
+        """Of the window of a force; none where the soil's size changes in it, or at the beginning."""
         half = PayloadSettings().force_window / 2
-        t = (self._stamps - stamp_ns) * 1e-9 + half
-        middle, t0 = int(np.argmin(np.abs(t))), (stamp_ns - self._stamps[0]) * 1e-9 - half
+        t = (self._stamps - found.stamp_ns) * 1e-9 + half
+        middle, t0 = int(np.argmin(np.abs(t))), (found.stamp_ns - self._stamps[0]) * 1e-9 - half
         shares = {self._cycle.soil_at(t0 + dt) for dt in (-half, 0.0, half)}
         if len(shares) > 1 or t0 < BEGIN:
             return []

@@ -27,7 +27,7 @@ from numpy.polynomial.polynomial import polyder, polyval
 from ..compiled import Kernel
 from ..compiled.cache import built
 from ..errors import MbseError
-from ..filters.force_balance import force_balance
+from ..filters.force_balance import force_balance, without_sensor_errors
 from ..filters.hydraulic_state import direct, state_names
 from ..filters.weighing import free_of_stops
 from ..machine import Machine
@@ -39,6 +39,7 @@ AGREED = 0.5        # s for which a mass must have counted: a contact is noticed
 CHANGED = 1.0       # s after a change of the load without a force
 FEWEST = 8          # samples of each position in a window, ...
 COVERED = 0.7       # ... and the share of it that they cover
+TERMS, LEVERS = 5, slice(1, 4)      # of each equation, and those that are levers
 SEEN = 1e-6         # of the best-known component's information, from which a direction is shown
 ALIGNED = 1e-4      # part of an axis along a direction that nothing shows, up to which the axis is known
 AXES = 'xyz'
@@ -65,7 +66,8 @@ class ToolForce:
     ``direction`` (3,): unit vector, in the same frame, of the component that is known best; ``component`` and
     ``component_stddev``, N, are along it: of a machine that weighs by one cylinder all that it shows. ``mass``, kg: of
     the load, whose weight and inertia are not in the force; ``held``, s: for how long it has not counted as measured.
-    ``reason``: why there is no force, or which axes are not known; '' where all are."""
+    ``reason``: why there is no force, or which axes are not known; '' where all are. ``stamp_ns``: end of the window,
+    up to RENEWED of it before the segment's."""
 
     body: str
     point: np.ndarray
@@ -77,6 +79,7 @@ class ToolForce:
     mass: float
     held: float
     reason: str = ''
+    stamp_ns: int = 0
 
     @property
     def known(self) -> bool:
@@ -108,16 +111,18 @@ def contact_words(machine: Machine) -> str:
 
 
 def force_equations(machine: Machine) -> ca.Function:
-    """``(near, X, P, mass, parameters) -> (near, g, A, by X, by mass, by parameters, by friction, areas, free)``.
+    """``(near, X, P, mass, parameters) -> (near, terms, by X, by parameters, by friction, areas, free)``.
 
-    Dependent coordinates nearby, the state X (nx,), SI, as ``state_names`` has it, its covariance (nx, nx); residuals g
-    (a,), N or N m, levers A (a, 3) of a force along the axes of the tool, the derivatives of g by X (a, nx), by the
-    mass (a, 1) and by all uncertain numbers (a, k), by frictions near standstill, for their bounds (a, c), levers times
-    areas (a, c), m2, and whether all cylinders of an equation are off their stops (a,).
+    Dependent coordinates nearby, the state X (nx,), SI, as ``state_names`` has it, its covariance (nx, nx); terms
+    (a, 5): residuals g, N or N m, the levers A (a, 3) of a force along the axes of the tool, and the derivative of g by
+    the mass; the derivatives of all of them, column by column, by X (5 a, nx) and by all uncertain numbers (5 a, k);
+    that of g by frictions near standstill, for their bounds (a, c), levers times areas (a, c), m2, and whether all
+    cylinders of an equation are off their stops (a,).
     """
     names, payload, system = state_names(machine)[0], machine.payload_data, machine.system
     balance, p = force_balance(machine, names, True), machine.parameters.symbol
-    q = machine.closed(balance.near, balance.X[:len(machine.coordinates)], 1)
+    moved = len(machine.coordinates)
+    q = machine.closed(balance.near, without_sensor_errors(machine, names, balance.X)[:moved], 1)
     J = ca.jacobian(system.points[payload.contact], system.q) @ machine.reduced.R
     J = ca.vertcat(J, ca.SX.zeros(3 - J.shape[0], J.shape[1]))
     along = (turned(system.frames[payload.contact.partition('.')[0]].rotation).T @ J)[:, machine.actuated]
@@ -125,11 +130,11 @@ def force_equations(machine: Machine) -> ca.Function:
     friction = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
     P = ca.SX.sym('P', len(names), len(names))
     arguments = [balance.near, balance.X, balance.deviation, machine.payload, p]
-    terms = ca.Function('terms', arguments, [balance.g, *(ca.densify(item) for item in (
-        ca.substitute(A, system.q, q), ca.jacobian(balance.g, balance.X), ca.jacobian(balance.g, machine.payload),
-        ca.jacobian(balance.g, p), friction, balance.levers @ ca.diag(machine.circuit.areas()[0::2]))),
-        free_of_stops(machine, balance)], {'cse': True})
-    near = machine.closed(balance.near, balance.X[:len(machine.coordinates)])[system.dependent]
+    terms = ca.horzcat(balance.g, ca.substitute(A, system.q, q), ca.jacobian(balance.g, machine.payload))
+    terms = ca.Function('terms', arguments, [ca.densify(item) for item in (
+        terms, ca.jacobian(ca.vec(terms), balance.X), ca.jacobian(ca.vec(terms), p), friction,
+        balance.levers @ ca.diag(machine.circuit.areas()[0::2]), free_of_stops(machine, balance))], {'cse': True})
+    near = machine.closed(balance.near, balance.X[:moved])[system.dependent]
     close = ca.Function('close', [balance.near, balance.X, p], [near, ca.densify(balance.rates)], {'cse': True})
     arguments[2] = P
     near, rates = close(balance.near, balance.X, p)
@@ -210,12 +215,12 @@ class ToolForces:
                                                    self._settled_ns else 'no mass has counted for half a second yet'))
         turn = stamp_ns // round(1e9 * RENEWED * self._window)      # by the stamp: the same live and from a log
         if self._found is None or self._found[0] != turn:
-            self._found = turn, self._newly(stamp_ns, mean)
+            self._found = turn, self._newly(mean)
         return self._found[1]
 
-    def _newly(self, stamp_ns: int, mean: np.ndarray) -> ToolForce:
+    def _newly(self, mean: np.ndarray) -> ToolForce:
         try:
-            return self._solve(stamp_ns, mean)
+            return self._solve(mean)
         except MbseError as error:      # out of reach, or a dead point
             self._near = None
             return self._unknown(str(error))
@@ -242,9 +247,9 @@ class ToolForces:
         body, point = ('', np.full(3, nan)) if self._without else (self._body, self._point)
         mass = nan if self._mass is None else self._mass[1].mass
         return ToolForce(body, point, np.full(3, nan), np.full((3, 3), nan), np.full(3, nan), nan, nan, mass, nan,
-                         reason)
+                         reason, self._rows[-1][0])
 
-    def _solve(self, stamp_ns: int, mean: np.ndarray) -> ToolForce:
+    def _solve(self, mean: np.ndarray) -> ToolForce:
         machine = self._machine
         times, rows = np.array([row[0] for row in self._rows]), np.array([row[1] for row in self._rows])
         t = (times - times[-1]) * 2e-9 / self._window + 1.0      # -1 to 1
@@ -266,7 +271,7 @@ class ToolForces:
         if not there[:g].all():
             return self._unknown(f'fewer than {FEWEST} samples of position/{machine.coordinates[there.argmin()]}, or a '
                                  f'part of the last {self._window:g} s without')
-        return self._force(stamp_ns, X, curves, np.all(there[g:] | ~self._needs, axis=1))
+        return self._force(X, curves, np.all(there[g:] | ~self._needs, axis=1))
 
     def _counted(self, angles: np.ndarray, columns: list[int], near: np.ndarray) -> np.ndarray:
         """Positions (n, k) of these columns, with the turns that some sensors do not count."""
@@ -276,7 +281,7 @@ class ToolForces:
                 angles[:, i] += TURN * np.round((near[k] - angles[-1, i]) / TURN)
         return angles
 
-    def _force(self, stamp_ns: int, X: np.ndarray, curves: dict[int, np.ndarray], use: np.ndarray) -> ToolForce:
+    def _force(self, X: np.ndarray, curves: dict[int, np.ndarray], use: np.ndarray) -> ToolForce:
         """Of the states (n, nx) at NODES, with factors ``curves`` of the errors of each channel, by the equations (a,)
         that are of ``use``."""
         assert self._mass is not None
@@ -293,43 +298,60 @@ class ToolForces:
         speeds = (CELLS * self._window / 2)[:, None] * X[:, 2 * moved:3 * moved]
         spread[:, moved:2 * moved, moved:2 * moved] += speeds[:, :, None] * speeds[:, None]
         for k in range(count):
-            near, *terms = self._kernel(near, X[k], spread[k], [value], machine.parameters.mean)
+            near, *found = self._kernel(near, X[k], spread[k], [value], machine.parameters.mean)
             if not np.isfinite(near).all():
                 self._near = None
                 return self._unknown('the mechanism cannot be as its sensors say')
             self._near = near if k == 0 else self._near
-            rows.append(terms)
-        g, A, H, G1, by_numbers, friction, areas, free = (np.array(item).reshape(count, len(terms[0]), -1)
-                                                          for item in zip(*rows))
-        H, free, areas = SHARES[:, None, None] * H, free.min(axis=0)[:, 0], areas[0]
-        sampled = [(H[:, :, self._entries[k]] @ factor).sum(axis=0) for k, factor in curves.items()]
-        g, A, G1, by_numbers, friction = (np.tensordot(SHARES, item, 1) for item in (g, A, G1, by_numbers, friction))
-        shared = by_numbers[:, self._consider] @ self._factor + (G1 * mass.slopes if mass.slopes.size else 0.0)
-        parts = shared, by_numbers[:, self._center] * self._center_stddev, friction, G1 * noise, *sampled
-        R = np.sum([part @ part.T for part in parts], axis=0)
-        R += np.diag((areas * MPA) ** 2 @ np.ones(areas.shape[1])) * self._psd * KERNEL / self._window
-        usable = np.flatnonzero(use & (free > 0.5))
+            rows.append(found)
+        a, (terms, H, by_numbers, friction, areas, free) = len(use), (np.array(item) for item in zip(*rows))
+        H, by_numbers = (item.reshape(count, TERMS, a, -1) for item in (H, by_numbers))
+        errors = np.concatenate([by_numbers[..., self._consider] @ self._factor,
+                                 by_numbers[..., self._center] * self._center_stddev,
+                                 *(H[..., self._entries[k]] @ factor[:, None] for k, factor in curves.items())], 3)
+        errors[:, 0, :, :mass.slopes.size] += terms[:, :, -1:] * mass.slopes
+        alone = np.concatenate([friction.reshape(count, a, -1), terms[:, :, -1:] * noise], 2)
+        rest = np.sum((areas[0].reshape(a, -1) * MPA) ** 2, 1) * self._psd * KERNEL / self._window
+        usable = np.flatnonzero(use & (free.reshape(count, a).min(axis=0) > 0.5))
         if not len(usable):
             return self._unknown('all cylinders that weigh are at an end of their strokes, or pressures are missing')
-        return self._solved(g[usable, 0], A[usable], R[np.ix_(usable, usable)], value, (stamp_ns - since) * 1e-9)
-
-    def _solved(self, g: np.ndarray, A: np.ndarray, R: np.ndarray, mass: float, held: float) -> ToolForce:
-        """Of equations ``g = A F`` (a,) with the covariance R (a, a)."""
-        if not (np.isfinite(R).all() and np.isfinite(g).all() and A.any()):
+        terms, errors, alone = terms[:, usable], errors[:, :, usable], alone[:, usable]
+        if not (np.isfinite(errors).all() and np.isfinite(terms).all() and terms[..., LEVERS].any()):
             return self._unknown('no cylinder that weighs has a lever on the contact')
-        weighted = np.linalg.solve(R, A)
-        size, along = np.linalg.eigh(A.T @ weighted)
+        return self._solved(terms, errors, alone, np.diag(rest[usable]), value, (self._rows[-1][0] - since) * 1e-9)
+
+    def _solved(self, terms: np.ndarray, errors: np.ndarray, alone: np.ndarray, rest: np.ndarray, mass: float,
+                held: float) -> ToolForce:
+        """Of the means of equations ``g = A F``, terms (n, a, 5) at NODES with derivatives ``errors`` (n, 5, a, k) by
+        independent errors of standard deviation 1; ``alone`` (n, a, m): of g alone by others; ``rest`` (a, a): what is
+        left of the covariance of the means of g."""
+        g, A, each = terms[..., :1], terms[..., LEVERS], SHARES[:, None, None] * np.eye(terms.shape[1])
+        mean = np.tensordot(SHARES, A, 1)
+        weighted = np.linalg.solve(_covariance(each, errors[:, 0], alone) + rest, A)
+        solve = np.linalg.pinv(A.transpose(0, 2, 1) @ weighted, SEEN, True) @ weighted.transpose(0, 2, 1)
+        forces = (solve @ g)[..., 0]        # at each of NODES
+        # the mean of A F is more than that of A times that of F where both turn
+        shares = each - SHARES[:, None, None] * ((A - mean) @ solve)
+        R = _covariance(shares, errors[:, 0] - np.einsum('nj,njak->nak', forces, errors[:, LEVERS]), alone) + rest
+        weighted = np.linalg.solve(R, mean)
+        size, along = np.linalg.eigh(mean.T @ weighted)
         shown = size > SEEN * size[-1]
-        some, rest = along[:, shown], along[:, ~shown]
+        some, unseen = along[:, shown], along[:, ~shown]
         covariance = (some / size[shown]) @ some.T
-        force = covariance @ (weighted.T @ g)
+        force = covariance @ (weighted.T @ (shares @ g).sum(axis=0)[:, 0])
         best = along[:, -1] * np.sign(along[np.argmax(np.abs(along[:, -1])), -1])
-        unknown = np.linalg.norm(rest, axis=1) > ALIGNED
+        unknown = np.linalg.norm(unseen, axis=1) > ALIGNED
         component = float(best @ force)
         force[unknown] = covariance[unknown] = covariance[:, unknown] = nan
         axes = ' and '.join(axis for axis, no in zip(AXES, unknown) if no)
         return ToolForce(self._body, self._point, force, covariance, best, component, float(size[-1] ** -0.5), mass,
-                         held, f'no cylinder that weighs shows {axes}' if axes else '')
+                         held, f'no cylinder that weighs shows {axes}' if axes else '', self._rows[-1][0])
+
+
+def _covariance(shares: np.ndarray, *errors: np.ndarray) -> np.ndarray:
+    """Of means (a,) with ``shares`` (n, a, a) of equations whose ``errors`` (n, a, k) are by independent ones."""
+    mean = (shares @ np.concatenate(errors, 2)).sum(axis=0)
+    return np.asarray(mean @ mean.T)
 
 
 def curve(t: np.ndarray, x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:

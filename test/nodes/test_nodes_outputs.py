@@ -298,7 +298,7 @@ def test_the_force_at_the_tool_goes_over_the_wire(make):      # noqa: F811
     node = with_tf(make, machine='zx200', frame_prefix='zx200/')
     P, nothing = np.diag([400.0, math.nan, 900.0]), math.nan
     force = ToolForce('bucket', np.array([1.2, 0.0, -0.8]), np.array([5e3, nothing, 9e3]), P, np.array([0.6, 0.0, 0.8]),
-                      10.2e3, 15.0, 800.0, 0.3, 'no cylinder that weighs shows y')
+                      10.2e3, 15.0, 800.0, 0.3, 'no cylinder that weighs shows y', SECOND - 20_000_000)
     record = replace(payload(), tool_force=force)
     cdr = packed_tool_force(record, 'zx200', node.fingerprint)
     message = unpacked('tool_force/estimate', TOOL_FORCE, cdr)
@@ -308,7 +308,7 @@ def test_the_force_at_the_tool_goes_over_the_wire(make):      # noqa: F811
     node.on_force(cdr)
     node.on_force(packed_tool_force(record, 'zx200', 'another'))
     wrench, = messages(node, 'tool_force')
-    assert (wrench.header.frame_id, to_ns(wrench.header.stamp)) == ('zx200/bucket', SECOND)
+    assert (wrench.header.frame_id, to_ns(wrench.header.stamp)) == ('zx200/bucket', SECOND - 20_000_000)
     np.testing.assert_array_equal(vars_of(wrench.wrench.force, 'xyz'), force.force)
     assert wrench.wrench.torque.y == pytest.approx(-0.8 * 5e3 - 1.2 * 9e3)      # z Fx - x Fz
     assert 'tool_force' not in with_tf(make).sinks      # a crane without `payload.contact`

@@ -19,13 +19,10 @@ from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.payload.mass import Mass, PayloadSettings
 from mbse_ros.payload.tool_force import (
     CHANGES,
-    NODES,
-    SHARES,
     UNWEIGHED,
     ToolForce,
     ToolForces,
     contact_words,
-    curve,
     has_contact,
 )
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
@@ -168,53 +165,11 @@ def test_a_file_without_a_contact_has_none() -> None:
     assert held_still(machine, dict.fromkeys(machine.channels, 1.0), known(1.0)).reason == contact_words(machine)
 
 
-def test_levers_are_those_of_virtual_work() -> None:
-    """Of the excavator: how the teeth move with each piston, by finite differences, along the axes of the bucket."""
-    machine = load_machine('zx200')
-    forces = ToolForces(machine, SETTINGS, 'vm')
-    z = machine.model.start.q[machine.model.z]
-    X = np.zeros(forces._count)
-    X[:len(z)] = z
-    near = machine.position(z)[machine.system.dependent]
-    A = forces._kernel(near, X, np.eye(len(X)) * 1e-6, [0.0], machine.parameters.mean)[2]
-    names = machine.description.bodies['bucket'].outline
-    axes = _axes(machine, z)
-    for row, k in enumerate(machine.weighed):
-        h = np.zeros(len(z))
-        h[k] = 1e-5
-        place = [machine.outline(z + sign * h)['bucket'][names.index('teeth')] for sign in (1, -1)]
-        assert A[row] == pytest.approx(axes.T @ (place[0] - place[1]) / 2e-5, abs=1e-6)
-
-
-def _axes(machine: Machine, z: np.ndarray) -> np.ndarray:
-    frames = MachineFrames(machine)
-    return frames.poses(machine.position(z))[1][frames.bodies.index('bucket')]
-
-
-def test_the_curve_is_that_of_numpy() -> None:
-    """Of degree 6; its errors are those of repeated noise, and few samples get a parabola."""
-    rng = np.random.default_rng(3)
-    t, x = np.sort(rng.uniform(-1.0, 1.0, 30)), rng.standard_normal((30, 2))
-    found, factors = curve(t, x, 4.0)
-    for k in range(2):
-        fit = np.poly1d(np.polyfit(t, x[:, k], 6))
-        wanted = [fit(NODES), 4.0 * fit.deriv()(NODES), 16.0 * fit.deriv(2)(NODES)]
-        assert found[:, :, k].T == pytest.approx(np.array(wanted), rel=1e-7, abs=1e-7)
-    noise = curve(t, rng.standard_normal((30, 20000)), 4.0)[0]
-    assert np.array([np.cov(rows) for rows in noise]) == pytest.approx(
-        factors @ factors.transpose(0, 2, 1), rel=0.1, abs=0.1 * np.abs(factors).max() ** 2)
-    assert curve(t[::4], x[::4], 4.0)[1].shape == (len(NODES), 3, 3)
-
-
-def test_accelerations_are_means_with_the_weights_of_pressures_whatever_the_motion() -> None:
-    """The mean of the curve's accelerations over a window is that of a parabola, (1 - t^2)^2 weighs both."""
-    t = np.linspace(-1.0, 1.0, 2001)
-    x = np.sin(3.0 * t)[:, None] + np.cos(5.0 * t + 1.0)[:, None]
-    weights = (1 - t ** 2) ** 2
-    true = (weights @ (-9.0 * np.sin(3.0 * t) - 25.0 * np.cos(5.0 * t + 1.0))) / weights.sum()
-    mean = SHARES @ curve(t, x, 1.0)[0][:, 2, 0]
-    assert mean == pytest.approx(true, abs=0.02)
-    assert mean == pytest.approx(2 * np.polyfit(t, x[:, 0], 2)[0], abs=0.02)
+def test_a_force_is_stamped_with_the_end_of_its_window(lift: Machine) -> None:
+    """It is found ten times in a window, and repeated between."""
+    found = followed(lift, [{'mass': known(400.0, 9.0)}] * 120)[-20:]
+    assert [item.stamp_ns // STEP for item in found] == [100] * 4 + [105] * 5 + [110] * 5 + [115] * 5 + [120]
+    assert followed(lift, [{'mass': None}] * 7)[-1].stamp_ns == 7 * STEP
 
 
 def test_of_a_motion_that_turns_back_the_mean_of_the_balance_counts(lift: Machine) -> None:
@@ -268,6 +223,11 @@ def dug() -> tuple[MachineEstimate, list]:
     samples = [Sample(name, f.stamp_ns, value) for f in frames for name, value in [*f.commands.items(),
                                                                                     *f.samples.items()]]
     return estimate_samples(samples, machine, {}), frames
+
+
+def _axes(machine: Machine, z: np.ndarray) -> np.ndarray:
+    frames = MachineFrames(machine)
+    return frames.poses(machine.position(z))[1][frames.bodies.index('bucket')]
 
 
 def test_the_force_of_the_soil_is_found(dug) -> None:

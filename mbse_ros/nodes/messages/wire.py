@@ -169,8 +169,9 @@ def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> byt
 
 def packed_tool_force(payload: PayloadEstimate, frame: str, machine: str) -> bytes:
     """Serialized ToolForce of an estimate that has one; ``frame``: the machine's name, ``machine``: its fingerprint."""
-    return packed(TOOL_FORCE, payload.stamp_ns, frame, {'machine': machine, 'sequence': payload.sequence, **vars(
-        payload.tool_force)})
+    values = dict(vars(payload.tool_force))
+    return packed(TOOL_FORCE, values.pop('stamp_ns'), frame,
+                  {'machine': machine, 'sequence': payload.sequence, **values})
 
 
 def packed_wrench(stamp_ns: int, frame: str, point: np.ndarray, force: np.ndarray) -> bytes:
