@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..description.age import age_text, as_calibrated, drifting
 from ..description.coordinate_units import measured_unit, shown, unit_of
 from ..description.explain import explain
 from ..description.load import describe
@@ -256,6 +257,10 @@ def weighing_section(machine: Machine) -> Section:
                      '95 %, in a usual pose, by the errors that the file states or this package '
                      'assumes') for name, kg in found.each.items()]
     rows += [TableRow('all together', f'+- {found.all:.3g} kg')] * (len(rows) > 1)
+    if drifting(description := machine.description):
+        new = mass_accuracy(Machine(as_calibrated(description))).all
+        rows.append(TableRow('without the age of the zeros', f'+- {new:.3g} kg',
+                             f'as calibrated; the above: today, {age_text(description)}'))
     rows += [TableRow(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
              for name, volumes in missing_pressures(machine).items()]
     return Section('weighing, by the equation of each cylinder', tuple(rows))

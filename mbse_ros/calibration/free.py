@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..description.age import as_calibrated
 from ..description.basics import Scalar, scalars, uncertain
 from ..description.edit import Number, in_file, with_numbers
 from ..description.language.entry import Entry
@@ -49,7 +50,7 @@ def freed(text: str, file: str, free: Sequence[str]) -> str:
     Without a deviation that of the file counts, or, where it states none, a usual one. Raises SettingError for a key
     that no number of the file has, or a deviation that is none.
     """
-    description = parse_mechanism(text, file)
+    description = as_calibrated(parse_mechanism(text, file))
     chosen: dict[str, Number] = {}
     for word in free:
         pattern, sign, deviation = word.partition('=')

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
+from .age import age_text
 from .assumptions import is_assumed
 from .basics import GROUND, MISSING, Scalar, uncertain
 from .language.references import unit_of
@@ -26,6 +27,7 @@ from .model import (
     fingerprint,
     sensor_unit,
 )
+from .sections.load_sensors import PER_DAY
 from .tables import Section, TableRow, relative, row, show, vector_text
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
@@ -207,6 +209,9 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:
     notes += ['wraps at half a turn'] * item.wraps
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     notes += [f'stamps {show(item.delay, "s")} late'] if item.delay is not None else []
+    if (drift := item.drift) is not None:
+        notes += [f'drift {show(Scalar(drift.rate), unit)}{PER_DAY}: {show(Scalar(float(f"{drift.stddev:.4g}")), unit)} '
+                  f'of the deviation of its bias is due to age, {age_text(mechanism)}']
     axes = f', {len(item.axes)} axes' if item.axes else ''
     return TableRow(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 

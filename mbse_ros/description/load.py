@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DescriptionError, did_you_mean
 from ..resources import read_text, share_directory
+from .age import aged_today
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
@@ -99,7 +100,8 @@ def _files(folder: str) -> dict[str, Path]:
 def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     """As load_mechanism, from the text itself; ``file`` is the name that errors give and a `urdf` is found beside.
 
-    All sections are read before errors are raised: DescriptionErrors of several.
+    All sections are read before errors are raised: DescriptionErrors of several. Zeros of sensors that drift are as
+    old as they are today, see ``description.age``.
     """
     problems = Problems()
     root = Entry(file, '', read_document(text, file), problems)
@@ -126,7 +128,7 @@ def _read(root: Entry, problems: Problems) -> MechanismDescription:
     if 'calibration' in parts:
         mechanism = replace(mechanism, calibration=read_calibration(parts['calibration'], mechanism))
     problems.check()
-    return mechanism
+    return aged_today(mechanism)
 
 
 def _check_format(root: Entry) -> None:

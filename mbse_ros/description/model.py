@@ -190,6 +190,21 @@ class JointFriction:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """Random walk of a sensor's zero: ``rate``, SI per square root of a day, over the ``days`` since the date of the
+    calibration, before it where below 0; ``stated``: deviations of the zero on that date, SI."""
+
+    rate: float
+    days: int = 0
+    stated: tuple[float, ...] = ()
+
+    @property
+    def stddev(self) -> float:
+        """What the age adds to a zero, SI."""
+        return self.rate * math.sqrt(abs(self.days))
+
+
+@dataclass(frozen=True)
 class Sensor:
     """A sensor; ``stddev`` of one sample in SI (0 where the file gives none).
 
@@ -202,7 +217,8 @@ class Sensor:
     ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure is multiplied by;
     ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have none.
     ``wraps``: an encoder that does not count its turns. ``range``: lowest and highest sample, where the file says.
-    ``delay``, s: the stamp of a sample is so much later than what it measures.
+    ``delay``, s: the stamp of a sample is so much later than what it measures. ``drift`` of the ``bias``, which has the
+    deviation of its age.
     """
 
     name: str
@@ -223,6 +239,15 @@ class Sensor:
     gauge: bool = False
     range: tuple[float, float] | None = None
     delay: Scalar | None = None
+    drift: Drift | None = None
+
+    def aged(self, days: int) -> Sensor:
+        """The same, so many days after the date of the calibration, before it where below 0."""
+        if self.drift is None:
+            return self
+        drift = replace(self.drift, days=days, stated=self.drift.stated or tuple(item.stddev for item in self.bias))
+        return replace(self, drift=drift, bias=tuple(replace(item, stddev=math.hypot(stated, drift.stddev))
+                                                     for item, stated in zip(self.bias, drift.stated)))
 
     @property
     def target(self) -> tuple[str, str] | None:
@@ -321,10 +346,11 @@ def fingerprint(description: MechanismDescription) -> str:
     """Eight hexadecimal digits of the SHA-256 of a description.
 
     Where its file is, its comments and its layout do not count; each value with its unit and source does, and what
-    replaced the file's valves. A key that came later does not count where a file leaves it out.
+    replaced the file's valves. A key that came later does not count where a file leaves it out, nor does the day.
     """
-    text = content(description)
+    text = content(replace(description, sensors={name: item.aged(0) for name, item in description.sensors.items()}))
     for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False',
-                  'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None', 'delay=None'):
+                  'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None', 'drift=None',
+                  'delay=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -8,7 +8,7 @@ HEADER = r'''/* SPDX-License-Identifier: Apache-2.0 */
 /* Motion and payload of the machine @machine@, once a tick: see README.md.
  *
  * Machine's file: fingerprint @fingerprint@; written by mbse_ros @version@. SI units: m, rad, Pa, V, s, kg.
- * Weighing @weighing@.
+@aged@ * Weighing @weighing@.
  * Nothing is allocated, nothing calls itself, nothing is static: all memory is in @name@_estimator.
  * Functions may run at the same time on different estimators.
  */

@@ -9,7 +9,8 @@ from math import isfinite, isnan
 
 import numpy as np
 
-from ..description.model import fingerprint
+from ..description.age import age_text, drifting, today
+from ..description.model import MechanismDescription, fingerprint
 from ..export.folder import render, wrapped
 from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.weighing import PAUSES
@@ -52,6 +53,7 @@ def words_of(of: EstimatorSetup, observer: HydraulicObserver, functions: Sequenc
     words = {
         'name': prefix, 'NAME': prefix.upper(), 'machine': machine.name, 'version': __version__,
         'fingerprint': fingerprint(machine.description), 'real': 'float' if single else 'double',
+        'aged': _aged(machine.description),
         'precision': 'single' if single else 'double', 'rate': f'{of.rate:g}', 'substeps': of.substeps, 'channels': m,
         'channels1': m, 'commands': len(commands), 'commands1': max(1, len(commands)), 'nx': nx, 'nx_all': len(x),
         'ny': step.numel_out(1), 'np': len(p), 'nu': m + len(commands), 'window': of.window, 'batch': of.batch,
@@ -76,6 +78,13 @@ def words_of(of: EstimatorSetup, observer: HydraulicObserver, functions: Sequenc
     words['place_function'] = render(PLACE, words) if nd else ''
     words['place'] = f'if (!place(e, e->mean, e->xs)) return {0 if of.joint else -1};' if nd else ''
     return words | {'names_tables': _readme(observer, commands)}
+
+
+def _aged(machine: MechanismDescription) -> str:
+    """Line of the header on zeros that drift: their deviations stay those of the day of the export."""
+    names = drifting(machine)
+    return (f' * Zeros that drift ({", ".join(names)}) are as uncertain as on {today()},\n * {age_text(machine)}, the '
+            'date of the calibration: they do not age in C. Export again.\n') if names else ''
 
 
 def _apart_words(of: EstimatorSetup) -> dict[str, object]:

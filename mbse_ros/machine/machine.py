@@ -48,7 +48,10 @@ class Machine:
         self.model = Model(description)
         self.system: MechanismSystem = self.model.partition().system
         self.circuit = Circuit(description, self.system.values)
-        self.parameters = Parameters(self.system.values, state_keys(description), description.calibration)
+        self.parameters = Parameters(self.system.values, state_keys(description), description.calibration,
+                                     {number.key: stated / number.stddev for sensor in description.sensors.values()
+                                      if sensor.drift is not None
+                                      for number, stated in zip(sensor.bias, sensor.drift.stated) if number.stddev})
         self.coordinates = self.model.independent
         if not self.coordinates:
             raise DescriptionError(description.file, 'joints', list(description.joints), 'a body that can move')

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
@@ -17,10 +18,12 @@ class Parameters:
 
     ``names`` are keys of the file, ``mean`` and ``stddev`` (k,) in SI. The mass of the payload and measured
     inclinations have symbols too, in ``states`` by their keys: they are not parameters. ``correlated``: where a
-    calibration has made errors depend on each other.
+    calibration has made errors depend on each other. ``shares``: of the deviations that are larger by their age, by
+    keys, what the calibration has left.
     """
 
-    def __init__(self, values: Values, states: set[str], calibration: Calibration | None = None) -> None:
+    def __init__(self, values: Values, states: set[str], calibration: Calibration | None = None,
+                 shares: Mapping[str, float] = MappingProxyType({})) -> None:
         self._all = dict(zip(values.names, ca.vertsplit(values.symbol) if values.names else []))
         self._mean, self._places = values.mean, [i for i, name in enumerate(values.names) if name not in states]
         self.names = tuple(name for name in values.names if name not in states)
@@ -29,7 +32,7 @@ class Parameters:
         self.symbol = ca.vertcat(*(self._all[name] for name in self.names)) if self.names else ca.SX(0, 1)
         self.correlated = calibration is not None and len(calibration.keys) > 1
         self._correlation = (np.eye(len(self.names)) if calibration is None or not self.correlated
-                             else _correlation(self.names, calibration))
+                             else _correlation(self.names, calibration, shares))
 
     @property
     def mean(self) -> np.ndarray:
@@ -89,12 +92,16 @@ def of_motion(name: str) -> bool:
     return not name.startswith('sensors.') or name.endswith('.delay')
 
 
-def _correlation(names: tuple[str, ...], calibration: Calibration) -> np.ndarray:
-    """Of the errors of the numbers ``names`` (k, k)."""
+def _correlation(names: tuple[str, ...], calibration: Calibration, shares: Mapping[str, float]) -> np.ndarray:
+    """Of the errors of the numbers ``names`` (k, k); what ages have added depends on nothing else."""
     own = [k for k, key in enumerate(calibration.keys) if key in names]
     rows = np.zeros((len(calibration.keys), len(calibration.keys)))
     for k, row in enumerate(calibration.rows):
         rows[k, :k + 1] = np.array(row) / np.linalg.norm(row)
     places, found = [names.index(calibration.keys[k]) for k in own], np.eye(len(names))
     found[np.ix_(places, places)] = rows[own] @ rows[own].T
+    if shares:
+        kept = np.array([shares.get(name, 1.0) for name in names])
+        found *= np.outer(kept, kept)
+        np.fill_diagonal(found, 1.0)
     return found

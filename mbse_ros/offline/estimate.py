@@ -205,7 +205,7 @@ def _mass_lines(label: str, payload: PayloadEstimate, budget: Sequence[Cause], d
 
 
 def _causes(budget: Sequence[Cause]) -> list[dict[str, Any]]:
-    return [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed} for cause in budget]
+    return [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed, 'aged': cause.aged} for cause in budget]
 
 
 def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:

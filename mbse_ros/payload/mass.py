@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan, sqrt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -111,16 +111,26 @@ class Mass:
 class Cause:
     """What one cause adds to the uncertainty of a mass: a standard deviation, kg; their squares add up.
 
-    ``assumed``: the machine's file does not state the deviation of this number; ``noise``: not a number of the file.
+    ``assumed``: the machine's file does not state the deviation of this number; ``aged``: share of the square that is
+    due to the age of the calibration, see ``description.age``; ``noise``: not a number of the file.
     """
 
     cause: str
     kg: float
     assumed: bool = False
+    aged: float = 0.0
     noise: bool = False
 
     def __str__(self) -> str:
-        return self.cause + ' (assumed)' * self.assumed
+        notes = ['assumed'] * self.assumed + [f'{self.aged:.0%} of its square by age'] * (self.aged > 0.0)
+        return self.cause + (f' ({", ".join(notes)})' if notes else '')
+
+
+class Doubt(NamedTuple):
+    """Of an uncertain number: see ``Cause``."""
+
+    assumed: bool
+    aged: float
 
 
 class PayloadEstimator(Protocol):
@@ -179,11 +189,15 @@ def other_filters(new: PayloadSettings, old: PayloadSettings) -> bool:
     return any(getattr(new, name) != getattr(old, name) for name in ('low_pass_gain', 'window', 'batch_time'))
 
 
-def uncertain_numbers(machine: Machine) -> dict[str, bool]:
-    """Keys of the machine's numbers that have a deviation, and whether its file does not state that."""
-    names = [machine.parameters.names[place] for place in np.flatnonzero(machine.parameters.stddev)]
-    known = uncertain(machine.description)
-    return {name: name in known and is_assumed(known[name]) for name in names}
+def uncertain_numbers(machine: Machine) -> dict[str, Doubt]:
+    """Keys of the machine's numbers that have a deviation, and what a budget says of it."""
+    places = np.flatnonzero(machine.parameters.stddev)
+    names, own = [machine.parameters.names[k] for k in places], np.diag(machine.parameters.factor(places.tolist()))
+    known, ages = uncertain(machine.description), {
+        number.key: sensor.drift.stddev for sensor in machine.description.sensors.values()
+        if sensor.drift is not None for number in sensor.bias}
+    return {name: Doubt(name in known and is_assumed(known[name]), float(ages.get(name, 0.0) / stddev) ** 2)
+            for name, stddev in zip(names, own)}
 
 
 def noise_of(machine: Machine) -> str:
@@ -192,10 +206,10 @@ def noise_of(machine: Machine) -> str:
     return f'noise of the sensors, {", ".join(stated)}' if stated else NOISE
 
 
-def causes(numbers: Mapping[str, bool], noise: float, kg: np.ndarray, word: str = NOISE) -> tuple[Cause, ...]:
+def causes(numbers: Mapping[str, Doubt], noise: float, kg: np.ndarray, word: str = NOISE) -> tuple[Cause, ...]:
     """``noise`` by its ``word``, and ``kg`` (k,) of the ``uncertain_numbers`` of a machine, the largest first."""
     found = [Cause(word, noise, noise=True),
-             *(Cause(name, float(item), assumed) for (name, assumed), item in zip(numbers.items(), kg))]
+             *(Cause(name, float(item), *doubt) for (name, doubt), item in zip(numbers.items(), kg))]
     return tuple(sorted(found, key=lambda cause: -cause.kg))
 
 

@@ -2,6 +2,7 @@
 """The exported estimator against the Python pipeline, tick by tick: motion, mass, interval, statuses, faults."""
 
 import shutil
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from embedded_support import ExportedEstimator
 from export_support import run_test
 from machine_variants import changed
 
+from mbse_ros.description.age import today
+from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.embedded.record import PythonEstimator
 from mbse_ros.embedded.tables import EstimatorSetup, student_coefficients
 from mbse_ros.embedded.write import export_estimator
 from mbse_ros.errors import SettingError
-from mbse_ros.machine import load_machine
+from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.filter import t_quantile
 from mbse_ros.payload.mass import PayloadSettings
 
@@ -140,6 +143,20 @@ def test_a_sensor_that_measures_through_a_loop(tmp_path):
 def test_a_machine_without_data_of_its_valves_stands_still(tmp_path):
     export_estimator(setup_of('patu655_measured'), tmp_path / 'c')
     assert run_test(tmp_path / 'c', 'cc', '-O0').returncode == 0
+
+
+def test_zeros_that_drift_are_those_of_the_day_of_the_export(tmp_path):
+    """The header says of which day, and the C has their deviations: it gives what Python gives on that day."""
+    text, day = known_machines()['patu655_lift'].read_text(), today()
+    text = text.replace('volume: lift_piston, ', 'volume: lift_piston, drift: 5 kPa/sqrt(day), ')
+    text += f'\ncalibration: {{date: {day - timedelta(90)}}}\n'
+    export_estimator(EstimatorSetup(Machine(parse_mechanism(text)), kinematic(), PayloadSettings()), tmp_path / 'c')
+    header = (tmp_path / 'c' / 'patu655_lift.h').read_text()
+    assert f'Zeros that drift (lift_piston) are as uncertain as on {day},' in header
+    assert f'90 days after {day - timedelta(90)}' in header
+    assert run_test(tmp_path / 'c', 'cc', '-O0').returncode == 0
+    export_estimator(setup_of(), tmp_path / 'plain')
+    assert 'drift' not in (tmp_path / 'plain' / 'patu655_lift.h').read_text()
 
 
 def test_quantile():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date
 from hashlib import sha256
 
 from ..basics import uncertain
@@ -24,8 +25,12 @@ def checksum(keys: Sequence[str], rows: Sequence[Sequence[float]]) -> str:
 
 
 def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration:
-    """Of a machine whose other sections are read; raises DescriptionError."""
-    parts = entry.mapping(['keys', 'rows'], ['date', 'bags', 'checksum'])
+    """Of a machine whose other sections are read; with a date alone it says when the numbers were right. Raises
+    DescriptionError."""
+    alone = isinstance(entry.value, dict) and list(entry.value) == ['date']
+    parts = entry.mapping([] if alone else ['keys', 'rows'], ['date', 'bags', 'checksum'])
+    if alone:
+        return Calibration(date=_date(parts['date']))
     known = {key.removeprefix('parameters.'): key for key in uncertain(machine)}
     keys = []
     for item in parts['keys'].items('keys of numbers of this file'):
@@ -45,5 +50,17 @@ def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration
         raise parts['checksum'].error(f'{checksum(keys, rows)}: keys or rows have changed since mbse calibrate wrote '
                                       'them; calibrate again, or leave the checksum out if they are meant so')
     bags = parts['bags'].items('names of bags') if 'bags' in parts else ()
-    return Calibration(tuple(keys), tuple(rows), parts['date'].text('a date') if 'date' in parts else '',
+    return Calibration(tuple(keys), tuple(rows), _date(parts['date']) if 'date' in parts else '',
                        tuple(item.text('the name of a bag') for item in bags))
+
+
+def _date(entry: Entry) -> str:
+    expected = 'a date such as 2026-11-29'
+    text = entry.text(expected)
+    try:
+        same = date.fromisoformat(text).isoformat() == text     # newer Pythons read other forms, too
+    except ValueError:
+        same = False
+    if not same:
+        raise entry.error(expected)
+    return text

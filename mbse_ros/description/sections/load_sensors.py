@@ -11,7 +11,7 @@ from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
 from ..machine_parts import Base, Cylinder, Hydraulics
-from ..model import Driver, Sensor, sensor_unit
+from ..model import Drift, Driver, Sensor, sensor_unit
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class MachineParts:
     hydraulics: Hydraulics | None = None
     base: Base | None = None
 
-_COMMON = ('stddev', 'resolution', 'range', 'delay')
+_COMMON = ('stddev', 'resolution', 'range', 'delay', 'drift')
+PER_DAY = '/sqrt(day)'      # of the unit of a drift: it is a random walk
+_SLOW = {'Pa': '2 kPa', 'm': '0.1 mm', 'rad': '0.01 deg'}
 LONGEST = 0.5       # s of a delay: a sensor that is later is of no use to a filter
 # By kind: the required keys, and the optional ones.
 _KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
@@ -66,7 +68,8 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         found.get('coordinate') or drivers[found['driver']].coordinate], references.joints))
     bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
     return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit),
-                  range=_range(parts, references, unit), delay=_delay(parts, references, machine))
+                  range=_range(parts, references, unit), delay=_delay(parts, references, machine),
+                  drift=_drift(parts, references, unit, machine))
 
 
 def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
@@ -95,6 +98,22 @@ def _delay(parts: dict[str, Entry], references: References, machine: MachinePart
     return references.numbers.optional(parts, 'delay', not_negative('s', LONGEST))
 
 
+def _drift(parts: dict[str, Entry], references: References, unit: str, machine: MachineParts) -> Drift | None:
+    """How fast its zero walks, where the file says; of machines alone, which have the date of a calibration."""
+    if 'drift' not in parts:
+        return None
+    entry = parts['drift']
+    if machine.hydraulics is None:
+        raise entry.error('a machine, with the section `cylinders`, for it')
+    text = entry.value.replace(' ', '') if isinstance(entry.value, str) else ''
+    if not text.endswith(PER_DAY):
+        raise entry.error(f"a number with a unit of {unit} per square root of a day, such as "
+                          f"'{_SLOW.get(unit, f'1e-3 {unit}')}{PER_DAY}'")
+    amount = Entry(entry.file, entry.key, entry.value[:entry.value.rindex('/')].strip())
+    rate = references.numbers.number(amount, not_negative(unit))
+    return Drift(rate) if rate > 0.0 else None
+
+
 def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: References,
               machine: MachineParts) -> Sensor:
     """Of a volume or a supply; one that cannot be noisy would claim to be exact."""
@@ -112,7 +131,8 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     gain = numbers.optional(parts, 'gain', ValueKind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
     return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
-                  range=_range(parts, references, 'Pa'), delay=_delay(parts, references, machine))
+                  range=_range(parts, references, 'Pa'), delay=_delay(parts, references, machine),
+                  drift=_drift(parts, references, 'Pa', machine))
 
 
 def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
@@ -122,7 +142,8 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
     bias = (references.numbers.scalar(parts['bias'], ValueKind('rad')),) if 'bias' in parts else ()
     return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
                   axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias,
-                  range=_range(parts, references, 'rad'), delay=_delay(parts, references, machine))
+                  range=_range(parts, references, 'rad'), delay=_delay(parts, references, machine),
+                  drift=_drift(parts, references, 'rad', machine))
 
 
 def _channels(kind: str, found: dict[str, Any], references: References) -> int:

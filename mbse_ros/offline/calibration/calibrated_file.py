@@ -13,6 +13,7 @@ import numpy as np
 from ...calibration.balance_error import FoundError
 from ...calibration.free import freed
 from ...calibration.identifiability import LEARNT
+from ...description.age import as_calibrated
 from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_part, with_section
 from ...description.load import known_machines, parse_mechanism
@@ -66,13 +67,17 @@ def check_written(machine: Machine, text: str, date: str, bags: Sequence[str]) -
 
 def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
                     date: str, bags: Sequence[str], errors: Sequence[FoundError] = ()) -> str:
-    """The file with the new numbers, and the ``errors`` of its force balance; what the bags do not determine stays. The
-    load's place is not the machine's, and of a body with an attachment the numbers are those of both.
+    """The file with the new numbers, and the ``errors`` of its force balance; what the bags do not determine stays,
+    except zeros that have drifted since the date in the file: it becomes ``date``. The load's place is not the
+    machine's, and of a body with an attachment the numbers are those of both.
 
     Raises DescriptionError where the text does not give them back.
     """
+    stated = {number.key: deviation for sensor in machine.description.sensors.values() if sensor.drift is not None
+              for number, deviation in zip(sensor.bias, sensor.drift.stated)}
     changed = [k for k, item in enumerate(parameters) if not item.key.startswith(others(machine))
-               and item.stddev_after < (1 - UNTOUCHED) * item.stddev_before]
+               and (item.stddev_after < (1 - UNTOUCHED) * item.stddev_before
+                    or item.stddev_after > (1 + UNTOUCHED) * stated.get(item.key, item.stddev_after))]
     text = _with_errors(text, machine, errors)
     if not changed:
         return text
@@ -118,7 +123,8 @@ def _section(keys: Sequence[str], rows: np.ndarray, date: str, bags: Sequence[st
 
 def _check(text: str, machine: Machine, wanted: Mapping[str, Parameter]) -> None:
     """The text must give the numbers back."""
-    file, found = machine.description.file, Machine(parse_mechanism(text, machine.description.file)).parameters
+    file = machine.description.file
+    found = Machine(as_calibrated(parse_mechanism(text, file))).parameters
     places = {key: k for k, key in enumerate(found.names)}
     for key, item in wanted.items():
         k = places.get(key)

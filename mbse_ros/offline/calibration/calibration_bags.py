@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ...calibration.balance import WINDOW, CalibrationBalance, Samples, windows_
 from ...calibration.balance_error import found_errors
 from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit
 from ...calibration.identifiability import CORRELATED, UNKNOWN, cannot_tell
+from ...description.age import EARLIEST, aged, drifting
 from ...description.load import known_machines
 from ...description.model import MechanismDescription
 from ...errors import BagError, DescriptionError, SettingError
@@ -154,6 +155,12 @@ def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Ma
     if not bags:
         raise SettingError('bags', [], 'one bag or more')
     recordings = recorded(bags, prior, namespace, sources, by)
+    if names := drifting(prior.description):
+        day = date.fromisoformat(max(item.date for item in recordings))
+        if day < EARLIEST:
+            raise BagError(str(bags[0]), f'its stamps begin on {day}: a calibration needs its date, as '
+                           f'sensors.{names[0]} has a `drift`')
+        prior = Machine(aged(prior.description, day))
     return calibrated(prior, text, recordings, parse_payloads(payloads, recordings, prior))
 
 
