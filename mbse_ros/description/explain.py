@@ -210,8 +210,8 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     notes += [f'stamps {show(item.delay, "s")} late'] if item.delay is not None else []
     if (drift := item.drift) is not None:
-        notes += [f'drift {show(Scalar(drift.rate), unit)}{PER_DAY}: {show(Scalar(float(f"{drift.stddev:.4g}")), unit)} '
-                  f'of the deviation of its bias is due to age, {age_text(mechanism)}']
+        rate, age = (show(Scalar(float(f'{value:.4g}')), unit) for value in (drift.rate, drift.stddev))
+        notes += [f'drift {rate}{PER_DAY}: {age} of the deviation of its bias is due to age, {age_text(mechanism)}']
     axes = f', {len(item.axes)} axes' if item.axes else ''
     return TableRow(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 
