@@ -36,7 +36,7 @@ def command_line(*names: str) -> typer.Typer:
     A command `do-it` is the function ``do_it`` in ``do_it.py``, of a word of Python ``import_``; SETTINGS of that file
     are those of ``typer.Typer.command``. One with commands of its own is a ``typer.Typer`` of that name.
     """
-    app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None,
                       pretty_exceptions_show_locals=False, help=HELP)
     app.callback(help=HELP)(_options)       # without it a single command would take no name
     for name in names or commands():

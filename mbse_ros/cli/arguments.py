@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from inspect import unwrap
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
@@ -21,10 +23,20 @@ if TYPE_CHECKING:
     from ..report.data import Table
     from ..report.result import Answer
 
+
+def machine_names(incomplete: str) -> list[str]:
+    """Names of machines for the shell, that begin with what is written of one."""
+    from ..description.load import known_machines  # here, as it takes its time to import
+    return [name for name in known_machines() if name.startswith(incomplete)]
+
+
 # by the names of arguments, where they differ
 OPTIONS = {'tuning': 'set', 'payloads': 'payload', 'kind': 'model', 'folder': 'output'}
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 OfBag = Annotated[Path, typer.Argument(help='Folder of a bag.')]
+OfLog = Annotated[Path, typer.Argument(help='Folder of a bag; or, with --map, a CSV table.')]
+MapOf = Annotated[Path | None, typer.Option(
+    '--map', help='Of a table: YAML that says which column is which channel.')]
 Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]
 Namespace = Annotated[str | None, typer.Option(help='Namespace of the topics, where a bag has several.')]
 Backend = Annotated[str, typer.Option(help='auto, c or vm.')]
@@ -53,8 +65,9 @@ Set = Annotated[list[str] | None, typer.Option(
 Coordinates = Annotated[str | None, typer.Option(
     help="natural, reference_point or relative instead of the mechanism file's.")]
 OfMachine = Annotated[str | None, typer.Option(
-    '--machine', help='Name of a file in config/machines, or a path to a .yaml file. [the one that the bag names, else '
-                      'patu655_lift]')]
+    '--machine', autocompletion=machine_names,
+    help='Name of a file in config/machines, or a path to a .yaml file. [the one that the bag names, else '
+         'patu655_lift]')]
 Sources = Annotated[str | None, typer.Option(
     '--sources', help="Which topics and fields the channels are, a .yaml file or a name of config/sources; none: the "
                       "package's own topics. [the section of the machine's or mechanism's file, else our own topics]")]
@@ -138,6 +151,31 @@ def options_of(command: Callable[..., None]) -> dict[str, str]:
                               '--' + name.strip('_').replace('_', '-'))
                 found[name] = found[option.lstrip('-').replace('-', '_')] = option
     return {**{argument: found[option] for argument, option in OPTIONS.items() if option in found}, **found}
+
+
+@contextmanager
+def bags_of(logs: Sequence[Path], map_: Path | None) -> Iterator[list[Path]]:
+    """The logs, of which tables become bags of their names for a time by the map of their columns; what is missing in
+    them is said. Raises SettingError where map and tables are not together."""
+    from ..bags.bag import TABLES  # here, as it takes its time to import
+    tables = [log for log in logs if log.suffix.lower() in TABLES and log.is_file()]
+    if bool(tables) != (map_ is not None):
+        raise SettingError('map', map_, f"a map of the columns of {', '.join(map(str, tables))}; or "
+                           '`mbse import TABLE --map MAP -o BAG` makes a bag' if tables else
+                           'no map: it is for tables, ' + ', '.join(TABLES))
+    if map_ is None:
+        yield list(logs)
+        return
+    from ..api.bags import import_log  # here, as above
+    with TemporaryDirectory() as folder:
+        found = []
+        for place, log in enumerate(logs):
+            found.append(log)
+            if log in tables:
+                found[-1] = Path(folder, str(place), log.name)
+                for warning in import_log(log, found[-1], map_).warnings:
+                    typer.echo(f'warning: {log}: {warning}', err=True)
+        yield found
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:

@@ -13,11 +13,24 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import refuse_options
-from .arguments import Attachment, Cluster, Jobs, Json, Namespace, OfMachine, ScaleOf, Sources, hand_over
+from .arguments import (
+    Attachment,
+    Cluster,
+    Jobs,
+    Json,
+    MapOf,
+    Namespace,
+    OfMachine,
+    ScaleOf,
+    Sources,
+    bags_of,
+    hand_over,
+)
 
 
 def calibrate(
-        bags: Annotated[list[Path] | None, typer.Argument(help='Folders of bags of the machine.')] = None,
+        bags: Annotated[list[Path] | None, typer.Argument(
+            help='Folders of bags of the machine; or, with --map, CSV tables.')] = None,
         machine: OfMachine = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Calibrated machine file to write, .yaml.')] = None,
@@ -39,6 +52,7 @@ def calibrate(
         jobs: Jobs = 1,
         cluster: Cluster = None,
         json_: Json = None,
+        map_: MapOf = None,
         sources: Sources = None,
         namespace: Namespace = None) -> None:
     """Find numbers of a machine's file from its own bags.
@@ -50,8 +64,9 @@ def calibrate(
     check_file(json_)
     if plan is not None:
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
-                                'sources': sources, 'cross_validate': cross_validate or None, 'bags': bags or None,
-                                'cluster': cluster, 'force': force or None, 'attachment': attachment, 'scale': scale})
+                                'sources': sources, 'map': map_, 'cross_validate': cross_validate or None,
+                                'bags': bags or None, 'cluster': cluster, 'force': force or None,
+                                'attachment': attachment, 'scale': scale})
         from ..api.calibrate import plan_calibration
         procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
@@ -59,9 +74,10 @@ def calibrate(
         return
     check_file(output, 'output', ('.yaml', '.yml'))
     check_folder(plots, 'plots')
-    found = mbse.calibrate(bags or [], machine, payloads=payload or [], free=free or [],
-                           cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
-                           namespace=namespace, attachment=attachment, scale=scale)
+    with bags_of(bags or [], map_) as logs:
+        found = mbse.calibrate(logs, machine, payloads=payload or [], free=free or [],
+                               cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
+                               namespace=namespace, attachment=attachment, scale=scale)
     hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
     written = output is not None and found.write(output, force)
     if written:

@@ -16,14 +16,16 @@ from .arguments import (
     Every,
     Full,
     Json,
+    MapOf,
     Namespace,
-    OfBag,
+    OfLog,
     OfMachine,
     OfSensors,
     ScaleOf,
     Set,
     Sources,
     Valve,
+    bags_of,
     check_outputs,
     hand_over,
     mechanism_of,
@@ -32,7 +34,7 @@ from .arguments import (
 
 
 def estimate(
-        bag: OfBag,
+        bag: OfLog,
         machine: OfMachine = None,
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
@@ -56,6 +58,7 @@ def estimate(
             help='Settings of a published method, before --set: paper (mass by inverse dynamics), or a file of ROS '
                  'parameters.')] = None,
         set_: Set = None,
+        map_: MapOf = None,
         sources: Sources = None,
         namespace: Namespace = None,
         backend: Backend = 'auto') -> None:
@@ -66,10 +69,11 @@ def estimate(
     """
     check_outputs(output, json_, report)
     names = names_of(sensors)
-    found = mbse.estimate(bag, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
-                          sensors=names or None, step=step, valve=valve, attachment=attachment, scale=scale,
-                          output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,
-                          namespace=namespace, backend=backend, full=full or report is not None)
-    if report is not None:
-        typer.echo(f'report: {found.report(report)}')
-    hand_over(found, json_, full)
+    with bags_of([bag], map_) as [log]:
+        found = mbse.estimate(log, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
+                              sensors=names or None, step=step, valve=valve, attachment=attachment, scale=scale,
+                              output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,
+                              namespace=namespace, backend=backend, full=full or report is not None)
+        if report is not None:
+            typer.echo(f'report: {found.report(report)}')
+        hand_over(found, json_, full)

@@ -13,7 +13,7 @@ import typer
 
 import mbse_ros as mbse
 
-from ..errors import SettingError
+from ..errors import SettingError, refuse_options
 from .arguments import (
     Backend,
     Namespace,
@@ -29,30 +29,41 @@ if TYPE_CHECKING:
     from ..bags.bag import Bag
     from ..report.data import Signal
 
-SUFFIX = '.rrd'
+SUFFIX, PAGE = '.rrd', '.html'
 
 
 def view(
         bag: OfBag,
         machine: OfMachine = None,
         output: Annotated[Path | None, typer.Option(
-            '-o', '--output', help='Recording to write, .rrd, instead of opening the viewer.')] = None,
+            '-o', '--output', help='Recording to write, .rrd, instead of opening the viewer; or .html: a page of all '
+                                   'numbers on the topics over time, without a machine.')] = None,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
         namespace: Namespace = None,
         backend: Backend = 'auto') -> None:
-    """Show a bag in the viewer of rerun.
+    """Show a bag in rerun, or its numbers as a page.
 
-    The machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag itself
-    holds of it; estimated as mbse estimate does.
+    In rerun the machine in 3D, measured and estimated; channels, innovations, the mass with its interval, what the bag
+    itself holds of it; estimated as mbse estimate does.
     """
     from ..bags.bag import open_bag
     from ..offline.motion_estimate import MotionEstimate
     from ..report.files import check_file
     from ..report.rerun_file import show_run, viewer
-    check_file(output, 'output', (SUFFIX,))
+    check_file(output, 'output', (SUFFIX, PAGE))
     check_outputs(output, None)
+    if output is not None and output.suffix.lower() == PAGE:
+        refuse_options('a recording, .rrd', {'machine': machine, 'valve': valve, 'set': set_, 'sources': sources,
+                                             'namespace': namespace})
+        from ..sources.topic_page import write_topics
+        found = mbse.topics(bag)
+        for warning in found.warnings:
+            typer.echo(f'warning: {warning}', err=True)
+        write_topics(found.topics, str(bag), output)
+        typer.echo(f'wrote {output}: open it in a browser')
+        return
     if output is None and sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
         raise SettingError('output', 'none', f'a file (-o x{SUFFIX}): there is no screen here; open it with `rerun '
                                                f'x{SUFFIX}`')

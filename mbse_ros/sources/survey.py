@@ -126,8 +126,8 @@ def _distinct(names: Sequence[str], key: tuple[str, ...]) -> list[Selection]:
 class TopicSurvey:
     """One topic: ``count`` of its messages, first and last arrival, ns, where stamps come from, and the numbers.
 
-    ``values``: (k,) by path, NaN where a message lacks it; ``angles``: paths to those of a quaternion, rad; ``fault``:
-    why nothing is known of what is in it.
+    ``values``: (k,) by path, NaN where a message lacks it, and their ``arrivals``, ns; ``angles``: paths to those of a
+    quaternion, rad; ``fault``: why nothing is known of what is in it.
     """
 
     msgtype: str
@@ -136,6 +136,7 @@ class TopicSurvey:
     last_ns: int = 0
     stamp: str = ARRIVAL
     values: dict[Path, list[float]] = field(default_factory=dict)
+    arrivals: list[int] = field(default_factory=list)
     angles: set[Path] = field(default_factory=set)
     fault: str = ''
 
@@ -158,7 +159,7 @@ class _TopicNumbers:
         self._getters: dict[Path, Callable[[Any], Any]] = {}
         self._share, self._kept, self._lot = 1.0, 0, Random(1)
 
-    def take(self, message: Any) -> None:
+    def take(self, message: Any, arrival_ns: int) -> None:
         """One more message."""
         survey = self._survey
         number = survey.count - 1
@@ -171,11 +172,13 @@ class _TopicNumbers:
                 survey.values[path].append(float(get(message)))
             except (Absent, ValueError, TypeError, OverflowError):
                 survey.values[path].append(nan)
+        survey.arrivals.append(arrival_ns)
         self._kept += 1
         if self._kept >= MOST:
             left = sorted(self._lot.sample(range(self._kept), self._kept // 2))
             self._share, self._kept = 0.5 * self._share, len(left)
             survey.values.update({path: [values[k] for k in left] for path, values in survey.values.items()})
+            survey.arrivals = [survey.arrivals[k] for k in left]
 
     def _search(self, message: Any) -> None:
         """Numbers that were not there before, and whether a stamp is filled in."""
@@ -208,7 +211,7 @@ class Survey:
         survey.last_ns = max(survey.last_ns, arrival_ns)
         if not fault and not survey.fault:
             try:
-                self._readers[topic].take(message)
+                self._readers[topic].take(message, arrival_ns)
             except KeyError as error:
                 survey.fault = f'no definition of {error.args[0]}'
 

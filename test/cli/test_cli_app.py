@@ -51,6 +51,17 @@ def test_a_file_is_a_command(tmp_path, monkeypatch):
     assert module.commands() == (*COMMANDS, 'say-so', 'while')
 
 
+@pytest.mark.parametrize('words, said', [
+    ('mbse est', ['estimate']), ('mbse estimate --mac', ['--machine']), ('mbse estimate --machine zx', ['zx200',
+                                                                                                      'zx200_can'])])
+def test_the_shell_completes_commands_options_and_machines(words, said):
+    place = str(len(words.split()) - 1)
+    environment = {**os.environ, '_MBSE_COMPLETE': 'complete_bash', 'COMP_WORDS': words, 'COMP_CWORD': place}
+    done = subprocess.run([sys.executable, '-m', 'mbse_ros.cli'], env=environment, capture_output=True, text=True,
+                          check=False)
+    assert done.stdout.split() == said, done
+
+
 @pytest.mark.parametrize('command', [*COMMANDS, *(f'benchmark {study}' for study in STUDIES)])
 def test_help_of_a_command(command):
     done = mbse(*command.split(), '--help')

@@ -217,8 +217,11 @@ def test_no_bag(tmp_path):
     assert refused('estimate', tmp_path / 'text').endswith('is not a bag: expected a folder, .mcap or .db3')
     (tmp_path / 'log.csv').write_text('t,encoder\n0,0\n')
     for words in ((), ('--mechanism', 'four_bar')):
-        assert refused('estimate', tmp_path / 'log.csv', *words).endswith(
-            '.db3; `mbse import TABLE --map MAP -o BAG` makes a bag of a table')
+        assert refused('estimate', tmp_path / 'log.csv', *words) == (
+            f'--map: got None, expected a map of the columns of {tmp_path}/log.csv; or `mbse import TABLE --map MAP -o '
+            'BAG` makes a bag')
+    assert refused('smooth', tmp_path / 'log.csv').endswith(
+        '.db3; `mbse import TABLE --map MAP -o BAG` makes a bag of a table')
     (tmp_path / 'x.mcap').write_bytes(b'no mcap at all')
     assert 'nothing in it is readable' in refused('estimate', tmp_path / 'x.mcap')
 

@@ -56,6 +56,26 @@ def test_import_and_estimate(storage, table, tmp_path):
 
 
 @pytest.mark.usefixtures('vm')
+def test_a_table_is_estimated_and_calibrated_as_its_bag(table, tmp_path):
+    """With --map, without a bag: the same numbers; loads by the name of the table."""
+    csv, bag, map_ = table / 'table.csv', tmp_path / 'bag', table / 'map.yaml'
+    assert imported(table, bag).status == 0
+    found = []
+    for words in ((csv, '--map', map_), (bag,)):
+        done = mbse('estimate', *words, '--json', tmp_path / 'x.json')
+        found.append(json.loads((tmp_path / 'x.json').read_text())['payload'])
+        assert (done.status, done.err) == (0, '')
+    assert [found[0][key] for key in ('mass', 'interval')] == [found[1][key] for key in ('mass', 'interval')]
+    assert 'got None, expected a map of the columns' in refused('estimate', csv)
+    assert 'expected no map: it is for tables' in refused('estimate', bag, '--map', map_)
+    for words in ((csv, '--map', map_, '--payload', 'table.csv=50'), (bag, '--payload', 'bag=50')):
+        done = mbse('calibrate', *words, '--json', tmp_path / 'x.json')
+        found.append(json.loads((tmp_path / 'x.json').read_text())['parameters'])
+        assert done.status == 0, done
+    assert found[2] == found[3]
+
+
+@pytest.mark.usefixtures('vm')
 def test_a_table_is_estimated_as_a_mechanism_by_the_same_names(table, tmp_path):
     """Position, velocity and force of the lift, without its pressures."""
     assert imported(table, tmp_path / 'bag').status == 0

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from cli_support import mbse, recorded, refused
 
+from mbse_ros import read_bag
 from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import record_message
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli import view as module
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.sources.survey import MOST, survey_bag
+from mbse_ros.sources.topic_page import topic_figure
 
 
 @pytest.fixture(scope='module')
@@ -30,6 +33,33 @@ def test_refusals(bag, tmp_path, monkeypatch):
     for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
         monkeypatch.delenv(name, raising=False)
     assert 'no screen' in refused('view', bag)
+
+
+def test_the_numbers_of_any_bag_as_a_page(bag, tmp_path):
+    """One chart a topic, one line a number, over the seconds from the first message; no machine is asked for."""
+    done = mbse('view', bag, '-o', tmp_path / 'x.html')
+    assert done.status == 0 and '<html>' in (tmp_path / 'x.html').read_text()[:200], done
+    topics = survey_bag(open_bag(bag)).topics
+    figure = topic_figure(topics, 'lift')
+    assert len(figure.layout.annotations) == len(topics) == 4
+    stroke = next(line for line in figure.data if line.name == 'position[name=lift]')
+    samples = read_bag(bag, 'patu655_lift')
+    np.testing.assert_allclose(stroke.y, samples.columns(['position/lift'])[:, 0])
+    np.testing.assert_allclose(stroke.x, samples.t, atol=1e-9)
+    assert 'no such option here' in refused('view', bag, '-o', tmp_path / 'y.html', '--machine', 'zx200')
+    with BagWriter(tmp_path / 'words') as writer:
+        writer.write('/said', 'std_msgs/msg/String', 1, {'data': 'x'})
+    assert 'has numbers' in refused('view', tmp_path / 'words', '-o', tmp_path / 'y.html')
+
+
+def test_of_many_messages_some_are_kept_with_their_times(tmp_path):
+    """As many as fit, each at its own arrival."""
+    with BagWriter(tmp_path / 'bag') as writer:
+        for k in range(MOST + 10):
+            writer.write('/x', 'std_msgs/msg/Float64', k * 1000, {'data': float(k)})
+    topic = survey_bag(open_bag(tmp_path / 'bag')).topics['/x']
+    (values,) = topic.values.values()
+    assert 0 < len(values) < MOST and [1000 * value for value in values] == topic.arrivals
 
 
 def test_the_recorded_mass_is_shown_where_it_has_a_place(bag, tmp_path):
