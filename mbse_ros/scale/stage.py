@@ -175,12 +175,12 @@ class ScaleStage:
     def attach(self, name: str) -> list[Record]:
         """Another attachment, by its name in the scale's file, '' for none; raises ScaleError for one not known."""
         self.file.attachment(name)
-        asked, before, zero = self.question, self._attached(), self.book.zero
+        asked, on, before, zero = self.question, self.attachment, self._attached(), self.book.zero
+        self.question = None
         records = self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
-        if asked is None:
+        if asked is None or name == on:     # with the same tool it was a load
             return records
-        self.question = None        # what hangs there was the tool
-        self._detector.discard()
+        self._detector.discard()            # what hangs there was the tool
         if asked.zeroed and zero is not None:       # and is in the zero, too
             records += self._add(Record(ZERO, self._stamp_ns, mass_data(zero.mass - (self._attached() - before))))
         return records

@@ -44,6 +44,10 @@ def test_a_jump_as_large_as_an_attachment_is_asked_for_by_its_name() -> None:
     assert text.startswith('the tool may be another: 3')
     assert "more than before a stop, as with attachment 'grading' (+300 kg)" in text
     assert stage._detector.carrying                 # a load until somebody says otherwise
+    same = scale(file=FILE)
+    assert asked(same, stopped(310.0))
+    same.attach('')         # the tool that is on: it was a load
+    assert same._detector.carrying and same.live.question == ''
     stage.attach('grading')
     assert not stage._detector.carrying and stage.live.question == ''
     assert stage.live.mass == pytest.approx(10.0, abs=15.0) and stage.live.gross == pytest.approx(310.0, abs=15.0)
