@@ -138,7 +138,7 @@ class Detector:
         self._plateau: Plateau | None = None        # the level by now
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
-        self._gone, self._dug, self._unknown = 0.0, 0.0, 0.0
+        self._gone, self._dug, self._unknown, self._light = 0.0, 0.0, 0.0, 0.0
         self._faults = NONE     # for which the mass was held since the last level without a load
         self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
@@ -173,9 +173,10 @@ class Detector:
         """Whether a level has been found."""
         return self._plateau is not None
 
-    def jump(self) -> UncertainMass | None:
-        """By how much the empty machine is heavier since a stop, once for each stop; None where it is not."""
-        return self._stops.jump()
+    @property
+    def stops(self) -> Stops:
+        """When it stood still, and by how much the empty machine is heavier since."""
+        return self._stops
 
     def same(self, first: float, second: float) -> bool:
         """Whether two masses, kg, differ by less than counts."""
@@ -215,6 +216,7 @@ class Detector:
             self._touch(reading, dt)
         if not (reading.known or self._settling(reading)):
             self._seen = self._seen if reading.held else reading.place
+            self._lighter(reading, dt)
             return self._unsure(reading, dt)
         self._gone = 0.0
         if self._plateau is not None and self._doubted:
@@ -282,6 +284,15 @@ class Detector:
         """Whether a mass that the payload stage does not stand for yet is known well enough to be one, if it stays."""
         return (reading.status is PayloadStatus.CHANGING and reading.finite and Fault.FIRST_MASS not in reading.faults
                 and reading.stddev <= self.settings.change(self._span))
+
+    def _lighter(self, reading: Reading, dt: float) -> None:
+        """With a lighter tool the empty machine seems to carry less than nothing: a mass that is never known."""
+        old = self._plateau
+        less = (reading.status is PayloadStatus.IMPLAUSIBLE and reading.finite and self._carried is None
+                and old is not None and old.trusted and reading.mass < old.level)
+        self._light = self._light + dt if less else 0.0
+        if old is not None and self._light >= self.settings.least_time:
+            self._stops.changed(UncertainMass(reading.mass, reading.stddev) - old.mass(True))
 
     def _touch(self, reading: Reading, dt: float) -> None:
         """The machine touches something: where the load was taken it digs."""

@@ -132,8 +132,10 @@ class ScaleStage:
         self._stamp_ns, self._payload = payload.stamp_ns, payload
         for load in self._detector.process(found):
             self._take(load)
-        if (jump := self._detector.jump()) is not None:
-            self.question = tool_question(payload.stamp_ns, jump, self._others())
+        jump = self._detector.stops.jump
+        if jump is not None and (asked := tool_question(payload.stamp_ns, jump, self._others())) is not None:
+            self.question = asked
+            self._detector.stops.asked()
         self._note_carried()
         wait = self.trouble and 0 <= payload.stamp_ns - self._refused_ns < RETRY_NS
         return self.flush() if self.pending and not wait else []

@@ -45,7 +45,7 @@ class ToolQuestion:
                             for name, kg in self.fits)
         return (f'the tool may be another: {size} {"more" if self.more.value > 0.0 else "less"} than {than}'
                 + (f', as {named}' if named else ', which is no attachment of the file')
-                + ': choose the attachment, or go on if it is a load')
+                + ': choose the attachment' + ', or go on if it is a load' * (self.more.value > 0.0))
 
 
 def tool_question(stamp_ns: int, more: UncertainMass, others: Mapping[str, UncertainMass], zeroed: bool = False,
@@ -89,9 +89,11 @@ class Stops:
         """The empty machine is heavier by ``more``, kg, than before."""
         self._more = more if not self._touched else None
 
+    @property
     def jump(self) -> UncertainMass | None:
-        """By how much the mass changed in a stop or soon after it; once for each stop, else None."""
-        if self._more is None or self._asked or self._since > SOON:
-            return None
-        found, self._more, self._asked = self._more, None, True
-        return found
+        """By how much the mass changed in a stop or soon after it; None where it did not, and if that was asked."""
+        return None if self._asked or self._since > SOON else self._more
+
+    def asked(self) -> None:
+        """The operator has been asked: not again for this stop."""
+        self._more, self._asked = None, True
