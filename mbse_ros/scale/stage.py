@@ -179,6 +179,7 @@ class ScaleStage:
         self.file.attachment(name)
         asked, on, before, zero = self.question, self.attachment, self._attached(), self.book.zero
         self.question = None
+        self._detector.stops.asked()        # not again for this stop
         records = self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
         if asked is None or name == on:     # with the same tool it was a load
             return records

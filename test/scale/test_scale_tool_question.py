@@ -86,6 +86,17 @@ def test_a_lighter_tool_is_asked_for_where_it_stays_lighter() -> None:
     assert lost(rested(8.0), -375.0, 2.0) == '' and lost(rested(12.0), -700.0, 2.0) == ''
 
 
+def test_a_tool_that_was_chosen_in_the_stop_is_not_asked_for() -> None:
+    """Though another one is as much heavier than the chosen one."""
+    two = ScaleFile({'grading': Attachment('grading', 300.0), 'breaker': Attachment('breaker', 600.0)})
+    for chosen in (True, False):
+        stage, readings = scale(file=two), list(stopped(310.0))
+        weighed(stage, readings[:150])      # 4 s of motion, 11 s at rest
+        if chosen:
+            stage.attach('grading')
+        assert bool(asked(stage, readings[150:])) is not chosen
+
+
 def test_nothing_is_asked_where_the_file_names_no_attachments() -> None:
     assert asked(scale(), stopped(310.0)) == ''
 
