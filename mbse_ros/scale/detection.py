@@ -138,7 +138,7 @@ class Detector:
         self._plateau: Plateau | None = None        # the level by now
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
-        self._gone, self._dug, self._unknown, self._light = 0.0, 0.0, 0.0, 0.0
+        self._gone, self._dug, self._unknown = 0.0, 0.0, 0.0
         self._faults = NONE     # for which the mass was held since the last level without a load
         self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
@@ -146,7 +146,7 @@ class Detector:
         self._place: Place | None = None
         self._seen: Place | None = None         # where the machine was when the mass was not held last
         self._came: Place | None = None         # and before the level that may begin
-        self._stops = Stops()
+        self.stops = Stops()
 
     @property
     def carrying(self) -> bool:
@@ -172,11 +172,6 @@ class Detector:
     def settled(self) -> bool:
         """Whether a level has been found."""
         return self._plateau is not None
-
-    @property
-    def stops(self) -> Stops:
-        """When it stood still, and by how much the empty machine is heavier since."""
-        return self._stops
 
     def same(self, first: float, second: float) -> bool:
         """Whether two masses, kg, differ by less than counts."""
@@ -211,12 +206,13 @@ class Detector:
             self._faults |= reading.faults
         self._place = reading.place or self._place
         reading = replace(reading, place=self._place) if reading.place is None else reading
-        self._stops.take(reading, pause)
+        self.stops.take(reading, pause)
         if reading.status is PayloadStatus.CONTACT:
             self._touch(reading, dt)
         if not (reading.known or self._settling(reading)):
             self._seen = self._seen if reading.held else reading.place
-            self._lighter(reading, dt)
+            if self._carried is None and self._plateau is not None and self._plateau.trusted:
+                self.stops.lighter(reading, self._plateau.mass(True), self.settings.least_time)
             return self._unsure(reading, dt)
         self._gone = 0.0
         if self._plateau is not None and self._doubted:
@@ -285,15 +281,6 @@ class Detector:
         return (reading.status is PayloadStatus.CHANGING and reading.finite and Fault.FIRST_MASS not in reading.faults
                 and reading.stddev <= self.settings.change(self._span))
 
-    def _lighter(self, reading: Reading, dt: float) -> None:
-        """With a lighter tool the empty machine seems to carry less than nothing: a mass that is never known."""
-        old = self._plateau
-        less = (reading.status is PayloadStatus.IMPLAUSIBLE and reading.finite and self._carried is None
-                and old is not None and old.trusted and reading.mass < old.level)
-        self._light = self._light + dt if less else 0.0
-        if old is not None and self._light >= self.settings.least_time:
-            self._stops.changed(UncertainMass(reading.mass, reading.stddev) - old.mass(True))
-
     def _touch(self, reading: Reading, dt: float) -> None:
         """The machine touches something: where the load was taken it digs."""
         taken = self._carried.taken if self._carried else None
@@ -337,7 +324,7 @@ class Detector:
         """Another level begins; returns the load that ends by it."""
         old, carried, found, unseen = self._plateau, self._carried, [], self._unknown > UNSEEN
         if carried is None and old is not None and old.trusted:
-            self._stops.changed(new.mass(False) - old.mass(True))
+            self.stops.changed(new.mass(False) - old.mass(True))
         if carried is None:
             if self._is_load(new):
                 self._take(old, new, not unseen, self._empty and not unseen and self._stayed(new))

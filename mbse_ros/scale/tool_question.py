@@ -66,13 +66,14 @@ class Stops:
     """When the machine stood still, and whether its mass had changed after that; takes the readings one by one."""
 
     def __init__(self) -> None:
-        self._still, self._since, self._touched = 0.0, inf, False
+        self._still, self._since, self._held, self._touched = 0.0, inf, 0.0, False
         self._place: Place | None = None
         self._more: UncertainMass | None = None
         self._asked = False
 
     def take(self, reading: Reading, pause: float) -> None:
         """The next one, ``pause``, s, after the one before."""
+        self._held = self._held + pause if reading.status is PayloadStatus.IMPLAUSIBLE else 0.0
         if reading.place is None or self._place is None or reading.place.distance(self._place) > STAY:
             if self._still < STOP and self._since > SOON:
                 self._more = None       # found while it stood still for a moment
@@ -88,6 +89,12 @@ class Stops:
     def changed(self, more: UncertainMass) -> None:
         """The empty machine is heavier by ``more``, kg, than before."""
         self._more = more if not self._touched else None
+
+    def lighter(self, reading: Reading, before: UncertainMass, least: float) -> None:
+        """With a lighter tool the empty machine seems to carry less than nothing, which is never known: it counts where
+        it stays for ``least``, s. ``before``: its mass before, kg."""
+        if self._held >= least and reading.finite and reading.mass < before.value:
+            self.changed(UncertainMass(reading.mass, reading.stddev) - before)
 
     @property
     def jump(self) -> UncertainMass | None:
