@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .api.inverse_dynamics import inverse_dynamics
     from .api.load import load
     from .api.loads import fleet, loads
+    from .api.new import new
     from .api.observability import observability
     from .api.observer import Observer
     from .api.samples import Samples
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from .api.tune import tune
 
 __all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'errors', 'estimate', 'export_c', 'fleet',
-           'inverse_dynamics', 'load', 'loads', 'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth',
-           'topics', 'tune', 'write_bag']
+           'inverse_dynamics', 'load', 'loads', 'new', 'observability', 'read_bag', 'simulate', 'simulate_batch',
+           'smooth', 'topics', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'fleet': 'loads', 'read_bag': 'bags', 'smooth': 'estimate',
             'write_bag': 'bags'}
 

@@ -30,7 +30,8 @@ TESTED = {      # by page: the test that runs its Python, loads its YAML, compar
     'README.md': 'test_examples.py', 'bags.md': 'test_bags_channels.py', 'estimators.md': 'test_docs_estimators.py',
     'factor_graphs.md': 'test_docs_estimators.py', 'first_steps.md': 'test_examples.py',
     'machine_yaml.md': 'test_docs_machines.py', 'mechanism_yaml.md': 'test_description_docs.py',
-    'mechanisms.md': 'test_docs_mechanisms.py', 'python_api.md': 'test_examples.py',
+    'mechanisms.md': 'test_docs_mechanisms.py', 'own_machine.md': 'test_description_templates.py',
+    'python_api.md': 'test_examples.py',
     'your_own_filter.md': 'test_examples.py', 'sources.md': 'test_docs_sources.py'}
 SHELL = '', 'sh', 'text', 'csv'         # commands are test_docs_commands.py's; `{...}` belongs to `make docs`
 HERE = {('command_line.md', 'json'): 16, ('integration.md', 'yaml'): 5, ('integration.md', 'python'): 2,

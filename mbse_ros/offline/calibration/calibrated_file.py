@@ -18,6 +18,7 @@ from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_part, with_section
 from ...description.load import known_machines, parse_mechanism
 from ...description.sections.load_calibration import checksum
+from ...description.typical import TYPICAL
 from ...errors import DescriptionError
 from ...machine import Machine, load_machine
 from ...resources import read_text
@@ -73,9 +74,13 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
 
     Raises DescriptionError where the text does not give them back.
     """
+    known = scalars(machine.description)
+    circuit = {key for key, number in known.items()     # typical oil and hoses: no force depends on them
+               if key.startswith('hydraulics.') and number.source == TYPICAL}
     stated = {number.key: deviation for sensor in machine.description.sensors.values() if sensor.drift is not None
               for number, deviation in zip(sensor.bias, sensor.drift.stated)}
-    changed = [k for k, item in enumerate(parameters) if not item.key.startswith(others(machine))
+    changed = [k for k, item in enumerate(parameters)
+               if not item.key.startswith(others(machine)) and item.key not in circuit
                and (item.stddev_after < (1 - UNTOUCHED) * item.stddev_before
                     or item.stddev_after > (1 + UNTOUCHED) * stated.get(item.key, item.stddev_after))]
     text = _with_errors(text, machine, errors)
@@ -83,8 +88,7 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
         return text
     keys = {k: in_file(machine.description, parameters[k].key) for k in changed}
     new = with_numbers(text, machine.description.file, {
-        keys[k]: Number(parameters[k].after, parameters[k].stddev_after, f'calibrated {date}') for k in changed},
-        scalars(machine.description))
+        keys[k]: Number(parameters[k].after, parameters[k].stddev_after, f'calibrated {date}') for k in changed}, known)
     rows = np.linalg.cholesky(correlation[np.ix_(changed, changed)])
     new = with_section(new, 'calibration', _section([keys[k] for k in changed], rows, date, bags))
     _check(new, machine, {parameters[k].key: parameters[k] for k in changed})

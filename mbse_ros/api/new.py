@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``new``: a machine file from what a tape measure, a data plate and a data sheet give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..description.language.document import read_document
+from ..description.load import parse_mechanism
+from ..description.templates.answers import read_answers
+from ..description.templates.layout import layout_of
+from ..description.templates.write import text_of
+from ..report.result import Answer
+from ..resources import read_text, write_whole
+from .checked import checked
+
+GIVEN = 'answers'       # as errors name answers that are no file
+
+
+@dataclass(frozen=True)
+class NewMachine(Answer):
+    """A new machine: its ``name``, and the ``text`` of its file."""
+
+    name: str
+    text: str
+    assumed: int
+
+    def summary(self) -> list[str]:
+        """What there is to know."""
+        return [f'{self.name}: {self.assumed} numbers and points are assumed; `mbse calibrate --plan` says which '
+                'motions find them']
+
+    def write(self, path: str | Path) -> None:
+        """Write the file. Raises OSError."""
+        write_whole(path, self.text)
+
+    def _values(self, full: bool) -> dict[str, Any]:
+        return {'name': self.name, 'text': self.text, 'assumed': self.assumed}
+
+
+@checked
+def new(answers: str | Path | Mapping[str, Any]) -> NewMachine:
+    """A machine file from answers: lengths between pins by a tape measure, bores and lengths of cylinders, the
+    operating mass, what is measured. Masses, centres of mass, friction and oil are typical of the kind and marked as
+    assumed, with wide deviations.
+
+    ``answers``: a YAML file, or a mapping, from questions to answers as text with units or in SI; its ``kind`` says
+    which they are (`mbse new --questions KIND`). The result: ``text`` of the file, ``write(path)``. Raises
+    DescriptionError with the answer, its value and what was expected, also for lengths that make no triangle.
+
+    >>> new({'kind': 'single_cylinder', 'name': 'arm', 'mass': '300 kg', 'arm': '2 m', 'lift_base': '0.3 m, -0.8 m',
+    ...      'lift_eye': '0.7 m, 1.4 m', 'lift_cylinder': '80 mm, 45 mm, 0.75 m, 1.15 m', 'positions': 'strokes'}).name
+    'arm'
+    """
+    file = GIVEN if isinstance(answers, Mapping) else str(answers)
+    tree = dict(answers) if isinstance(answers, Mapping) else read_document(read_text(Path(answers)), file)
+    given = read_answers(tree, file)
+    text = text_of(layout_of(given))
+    parse_mechanism(text, given.name)
+    return NewMachine(given.name, text, text.count('source: assumed'))

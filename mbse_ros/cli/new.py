@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse new``: a machine file from what a tape measure, a data plate and a data sheet give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import mbse_ros as mbse
+
+if TYPE_CHECKING:
+    from ..api.new import NewMachine
+
+Answers = dict[str, str]
+
+
+def new(
+        output: Annotated[Path | None, typer.Option('--output', '-o', help='The machine file to write.')] = None,
+        answers: Annotated[Path | None, typer.Option(
+            help='File of answers, .yaml. [asked in the terminal, and written beside the machine file]')] = None,
+        questions: Annotated[str | None, typer.Option(
+            help='Print the questions for a kind of machine, as a file of answers to be filled in.')] = None,
+        draw: Annotated[Path | None, typer.Option(help='Draw the machine into this PNG.')] = None) -> None:
+    """Write a machine file from lengths by tape measure, the data plate and data sheets.
+
+    What cannot be measured so is typical of the kind, and marked as assumed.
+    """
+    from ..description.language.entry import Entry
+    from ..description.templates.answers import template
+    from ..description.templates.kinds import KINDS
+    from ..errors import SettingError
+    from ..report.files import check_file
+    if questions is not None:
+        typer.echo(template(KINDS[Entry('--questions', '', questions).choice(KINDS, 'a kind of machine')]), nl=False)
+        return
+    if output is None:
+        raise SettingError('output', None, 'the machine file to write, -o machine.yaml')
+    check_file(output, 'output', ('.yaml', '.yml'))
+    check_file(draw, 'draw', ('.png',))
+    found = mbse.new(answers) if answers is not None else _asked(output)
+    found.write(output)
+    checked = mbse.check(output)
+    for warning in checked.warnings:
+        typer.echo(f'warning: {warning}', err=True)
+    if draw is not None:
+        checked.draw(draw)
+        typer.echo(f'drawn: {draw}')
+    if checked.trouble is not None:
+        raise checked.trouble
+    for line in (*checked.summary(), *found.summary()):
+        typer.echo(line)
+
+
+def _asked(output: Path) -> NewMachine:
+    """By questions in the terminal, again where answers do not fit together; the answers are kept beside the file."""
+    from ..description.templates.answers import questions
+    from ..description.templates.kinds import KINDS
+    from ..errors import DescriptionError
+    for kind in KINDS.values():
+        typer.echo(f'{kind.name}: {kind.text}')
+    chosen = typer.prompt('kind', default=next(iter(KINDS)))
+    while chosen not in KINDS:
+        chosen = typer.prompt(f'kind, one of {", ".join(KINDS)}')
+    given: Answers = {'kind': chosen}
+    asked = {item.key: item for item in questions(KINDS[chosen])}
+
+    def ask(key: str) -> None:
+        item = asked[key]
+        hint = '' if item.default else f' (such as {item.example})'
+        given[key] = typer.prompt(f'{item.text}{hint}\n  {key}', default=item.default or None)
+        if given[key] == item.default:
+            del given[key]
+
+    for key in asked:
+        ask(key)
+    while True:
+        try:
+            found = mbse.new(given)
+        except DescriptionError as error:
+            typer.echo(f'{error}', err=True)
+            again = error.key.partition('[')[0]
+            key = typer.prompt('which answer is to be changed', default=again if again in asked else None)
+            if key in asked:
+                ask(key)
+        else:
+            break
+    output.with_name(f'{output.stem}_answers.yaml').write_text(
+        ''.join(f'{key}: {value}\n' for key, value in given.items()), encoding='utf-8')
+    return found

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse new``: from a file of answers, and asked in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from cli_support import mbse, refused
+from new_machines import SINGLE
+from typer.testing import CliRunner
+
+from mbse_ros.cli.app import command_line
+
+
+def test_a_file_of_answers_gives_a_machine_and_its_picture(tmp_path: Path) -> None:
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(SINGLE), encoding='utf-8')
+    done = mbse('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'arm.yaml',
+                '--draw', tmp_path / 'arm.png')
+    assert done.status == 0 and 'the cylinders reach over their strokes' in done.out and not done.err
+    assert (tmp_path / 'arm.png').read_bytes().startswith(b'\x89PNG')
+    assert mbse('check', tmp_path / 'arm.yaml').status == 0
+
+
+def test_what_is_wrong_is_one_line_with_the_answer(tmp_path: Path) -> None:
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump({**SINGLE, 'lift_eye': '0.7 m, 1.1 m'}), encoding='utf-8')
+    line = refused('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'arm.yaml')
+    assert 'answers.yaml: lift_eye:' in line and 'no triangle' in line and not (tmp_path / 'arm.yaml').exists()
+    assert 'output' in refused('new', '--answers', tmp_path / 'answers.yaml')
+
+
+def test_questions_are_a_file_to_be_filled_in(tmp_path: Path) -> None:
+    done = mbse('new', '--questions', 'loader_crane')
+    assert done.status == 0 and yaml.safe_load(done.out)['kind'] == 'loader_crane'
+    assert 'did you mean loader_crane?' in refused('new', '--questions', 'loader_cran')
+
+
+def test_the_terminal_asks_and_asks_again(tmp_path: Path) -> None:
+    """An eye that is too far away first; Enter takes what stands there."""
+    asked = ('name', 'mass', 'load', 'arm', 'lift_base', 'lift_eye', 'lift_cylinder', 'lift_cylinders', 'hanging',
+             'positions', 'pressures', 'pressure_sensors')
+    first = {**SINGLE, 'lift_eye': '0.7 m, 1.1 m'}
+    said = ['crane', 'single_cylinder', *(first.get(key, '') for key in asked), '', SINGLE['lift_eye']]
+    done = CliRunner().invoke(command_line('new'), ['new', '-o', str(tmp_path / 'arm.yaml')],
+                              input='\n'.join(said) + '\n')
+    assert done.exit_code == 0 and 'no triangle' in done.output, done.output
+    kept = yaml.safe_load((tmp_path / 'arm_answers.yaml').read_text())
+    assert kept == SINGLE and (tmp_path / 'arm.yaml').is_file()
