@@ -6,11 +6,11 @@
 
 The simulated machine differs from the file at random: friction 30 %, masses 5 %, offsets of the pressures 50 kPa,
 inclination of the base 1 deg, all other uncertain numbers as the file states (`--stated`: all of them), 1 sigma each.
-It goes through the procedure of `mbse calibrate --plan` (each pose approached from below and above, cylinder after cylinder; empty, then
-two poses with a load known to 0.5 %); then it is calibrated with these deviations as the prior. New lifts, each with a
-load of 10 to 80 % of full scale, are weighed with the file as it is, with the file that states these deviations, and
-with the calibrated one; a lift without a mass counts as one whose interval does not hold. Last: how far the numbers
-found are off, the mean of the squares in their covariance (1 expected), and s of a calibration.
+It goes through the procedure of `mbse calibrate --plan` (each pose approached from below and above, cylinder after
+cylinder; empty, then two poses with a load known to 0.5 %); then it is calibrated with these deviations as the prior.
+New lifts, each with a load of 10 to 80 % of full scale, are weighed with the file as it is, with the file that states
+these deviations, and with the calibrated one; a lift without a mass counts as one whose interval does not hold. Last:
+how far the numbers found are off, the mean of the squares in their covariance (1 expected), and s of a calibration.
 """
 
 from __future__ import annotations
