@@ -61,13 +61,15 @@ class Forces(Result):
         return [f'{len(f.t)} instants over {f.t[-1] - f.t[0]:g} s; largest {largest}; power balance within '
                 f'{np.max(np.abs(f.imbalance)):.2g} W']
 
-    def report(self, folder: str | Path) -> Path:
-        """Write ``inverse.csv``, ``summary.json`` and ``inverse.png`` into a folder; gives it. Raises OSError."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Write ``inverse.csv``, ``summary.json`` and, with ``pictures``, ``inverse.png`` into a folder; gives it.
+        Raises OSError."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         self.write_table(place / 'inverse.csv')
         write_json(place / 'summary.json', self.to_json())
-        self.write_plot(place / 'inverse.png')
+        if pictures:
+            self.write_plot(place / 'inverse.png')
         return place
 
     @property

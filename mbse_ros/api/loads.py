@@ -47,7 +47,7 @@ def loads(bags: str | Path | Sequence[str | Path] = (), machine: Loadable | None
     [200.0]
     """
     from ..offline.bag import KINDS, parse_tuning  # here, as they take their time to import
-    from ..offline.loads import check_known, compared
+    from ..offline.known_masses import check_known, compared
     from ..offline.weigh_bags import recorded_loads, weigh_bags
     from ..scale.comparison import compare
     from ..scale.record_file import is_records

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..description.model import MechanismDescription
     from ..dynamics.model import Model
     from ..report.data import Table
-    from ..report.result import Answer
+    from ..report.result import Answer, Result
 
 
 def machine_names(incomplete: str) -> list[str]:
@@ -38,6 +39,8 @@ OfLog = Annotated[Path, typer.Argument(help='Folder of a bag; or, with --map, a 
 MapOf = Annotated[Path | None, typer.Option(
     '--map', help='Of a table: YAML that says which column is which channel.')]
 Full = Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')]
+Pictures = Annotated[bool, typer.Option('--pictures/--no-pictures', help='PNGs and the film of the machine beside the '
+                                       'page of the report; they take most of its time.')]
 Namespace = Annotated[str | None, typer.Option(help='Namespace of the topics, where a bag has several.')]
 Backend = Annotated[str, typer.Option(help='auto, c or vm.')]
 OfSensors = Annotated[str | None, typer.Option(
@@ -202,6 +205,14 @@ def hand_over(found: Answer, json_file: Path | None, full: bool = False, write: 
     show_tables(found.tables())
     if lines := found.summary():
         typer.echo(wrote + '\n'.join(lines))
+
+
+def write_report(found: Result, folder: Path, pictures: bool) -> None:
+    """Write the report of a result, and say where it is and how long it took."""
+    begin = time.monotonic()
+    place = found.report(folder, pictures)
+    typer.echo(f'report: {place}\nwritten in {time.monotonic() - begin:.1f} s, '
+               + ('with its pictures (--no-pictures: without)' if pictures else 'without pictures'))
 
 
 def show_tables(tables: Sequence[Table]) -> None:

@@ -21,6 +21,7 @@ from .arguments import (
     OfLog,
     OfMachine,
     OfSensors,
+    Pictures,
     ScaleOf,
     Set,
     Sources,
@@ -30,6 +31,7 @@ from .arguments import (
     hand_over,
     mechanism_of,
     names_of,
+    write_report,
 )
 
 
@@ -53,6 +55,7 @@ def estimate(
         full: Full = False,
         report: Annotated[Path | None, typer.Option(
             help='Folder for the report: index.html and PNGs, of a mechanism table and plot.')] = None,
+        pictures: Pictures = True,
         every: Every = 0.0,
         preset: Annotated[str | None, typer.Option(
             help='Settings of a published method, before --set: paper (mass by inverse dynamics), or a file of ROS '
@@ -75,5 +78,5 @@ def estimate(
                               output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,
                               namespace=namespace, backend=backend, full=full or report is not None)
         if report is not None:
-            typer.echo(f'report: {found.report(report)}')
+            write_report(found, report, pictures)
         hand_over(found, json_, full)

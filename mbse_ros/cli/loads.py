@@ -11,7 +11,20 @@ import typer
 import mbse_ros as mbse
 
 from ..errors import SettingError
-from .arguments import Attachment, Backend, Every, Json, Namespace, OfMachine, ScaleOf, Sources, Valve, hand_over
+from .arguments import (
+    Attachment,
+    Backend,
+    Every,
+    Json,
+    Namespace,
+    OfMachine,
+    Pictures,
+    ScaleOf,
+    Sources,
+    Valve,
+    hand_over,
+    write_report,
+)
 
 
 def loads(
@@ -24,6 +37,7 @@ def loads(
         json_: Json = None,
         report: Annotated[Path | None, typer.Option(
             help='Folder for the report: loads, totals, drift, causes; index.html and PNGs.')] = None,
+        pictures: Pictures = True,
         known: Annotated[str | None, typer.Option(
             help='What is known of the masses: 500 kg or 500+-2.5 kg, of every load, or a CSV table by load, truck or '
                  'bag.')] = None,
@@ -67,7 +81,7 @@ def loads(
         if output is not None:
             found.write(output)
         if report is not None:
-            typer.echo(f'report: {found.report(report)}')
+            write_report(found, report, pictures)
     hand_over(found, json_, write=write)
     if found.damaged and not repair:
         raise typer.Exit(1)

@@ -105,11 +105,11 @@ class MachineEstimate(KeptEstimate):
         return report_run(self, f'Estimate {f"from {Path(bag).resolve().name}" if bag else f"of {self.machine.name}"}',
                           self.facts)
 
-    def report(self, folder: str | Path) -> Path:
-        """Write the report, index.html and PNGs; gives its page. Raises OSError, MbseError where the state over time
-        was not kept."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Write the report, index.html and PNGs, or without ``pictures``; gives its page. Raises OSError, MbseError
+        where the state over time was not kept."""
         from ..report.writer import write_report  # here, because it takes its time to import
-        return write_report(self.run, Path(folder))
+        return write_report(self.run, Path(folder), pictures)
 
     def series(self) -> list[ResultSeries]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""

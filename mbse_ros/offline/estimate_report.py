@@ -17,9 +17,9 @@ from ..filters.hydraulic_state import MASS
 from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..payload.mass import NORMAL
-from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn
+from ..report.data import Animation, Clock, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table, Turn
 from ..report.series import root_mean_square
-from ..report.text import computing_time, number, wall_time
+from ..report.text import clock_of, computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
 from .track import OF_EACH, KeptEstimate, truth_at, unit_of
@@ -28,6 +28,17 @@ GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Accel
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
           'payload': 'Payload in the state', 'moment': 'Moment of the payload',
           'swing': 'Swing of the load', 'swing_rate': 'Rate of the swing'}
+SET = 1.0       # s by which stamps may differ from the time that went by: more, and a clock was set
+TO_DO = {       # at the end of a log, by why the mass is held
+    PayloadStatus.TOO_SLOW: 'nothing, if the machine rests: the mass is the last one that was weighed',
+    PayloadStatus.NO_DATA: 'see which samples are missing: mbse check-data',
+    PayloadStatus.NOT_OBSERVABLE: 'move a cylinder that carries the load; the mass does not show in this pose',
+    PayloadStatus.OUTSIDE_STROKE: 'weigh away from the ends of the strokes',
+    PayloadStatus.ACCELERATING: 'weigh while the machine moves more gently',
+    PayloadStatus.IMPLAUSIBLE: "do not use the mass; check sensors and the machine's file: mbse check-data, then "
+                               'mbse calibrate',
+    PayloadStatus.CHANGING: 'let the log go on until the load has stayed the same for a while of motion',
+    PayloadStatus.CONTACT: 'lift the load free of what it touches, or see the sensor that is named'}
 LARGEST = 8     # causes of the uncertainty that are shown
 FRAMES_PER_SECOND = 12.5
 MOST = 7_500           # frames: those of ten minutes; a longer log has fewer a second
@@ -44,7 +55,28 @@ def report_run(estimate: KeptEstimate, title: str, facts: Mapping[str, str] | No
         title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
         notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),
         innovations=tuple(_innovations(estimate, t)), nis=_nis(estimate, t), payload=_payload(estimate, t, truth),
-        animation=animation_of(estimate, t), tables=tuple(_tables(estimate, t, truth)))
+        animation=animation_of(estimate, t), tables=tuple(_tables(estimate, t, truth)), summary=_summary(estimate),
+        clock=_clock(estimate, t))
+
+
+def _clock(estimate: KeptEstimate, t: np.ndarray) -> Clock | None:
+    """The time of day at the axis's zero; None where it was never set, or set back meanwhile."""
+    stamps = estimate.track.stamp_ns
+    if abs(1e-9 * float(stamps[-1] - stamps[0]) - float(t[-1] - t[0])) > SET:
+        return None
+    return clock_of(int(stamps[0] - round(1e9 * float(t[0]))))
+
+
+def _summary(estimate: KeptEstimate) -> dict[str, str]:
+    """Why the interval is as wide as it is, and what to do."""
+    last = estimate.last.payload
+    causes = ', '.join(f'{cause} {number(cause.kg)} kg' for cause in estimate.budget[:3] if cause.kg > 0.0)
+    todo = [f'do not use the mass: {"; ".join(estimate.doubts)}'] if estimate.doubts else []
+    todo += ['read the warnings below before the mass'] if estimate.warnings else []
+    todo += [TO_DO[last.status]] if last.status in TO_DO else []
+    found = {'Why the interval is so wide, 1 sigma': causes} if causes else {}
+    found |= {f'Why it is held ({last.status.name.lower().replace("_", " ")})': last.reason} if last.reason else {}
+    return {**found, 'What to do': '; '.join(todo) or 'nothing: the mass is being weighed'}
 
 
 def _facts(estimate: KeptEstimate) -> dict[str, str]:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighed loads: series, words, JSON, charts and tables of a report: a shift, or many bags, on one page;
-beside masses that are known from elsewhere, by one number, or a table of a weighbridge."""
+"""Weighed loads: series, words, JSON, charts and tables of a report, whose first page has the total, why its interval
+is so wide, and what to do: of a shift, or of many bags."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -13,30 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..description.language.units import split_number, unit_factor
-from ..errors import SettingError
 from ..monitor.clocks import set_back
-from ..report.data import COLORS, Chart, Curve, Panel, Run, Table
+from ..report.data import COLORS, Chart, Clock, Curve, Panel, Run, Table
 from ..report.result import Result, ResultSeries
-from ..report.text import number, percent, wall_time
-from ..resources import regular
+from ..report.text import clock_of, interval_text, number, percent, time_unit, wall_time
 from ..scale.book import FIRST, Book
-from ..scale.comparison import HOUR, Compared, Comparison, KnownMass, largest_causes
-from ..scale.load import UncertainMass, combined
+from ..scale.comparison import Comparison, largest_causes
+from ..scale.load import UncertainMass
 from ..scale.record import ZERO, Record
 from ..scale.table import mass_text, total_text, undone_loads
 from .log_loads import CELLS, WeighedLoad
 
-HOURS = 'time [h]'
 LARGEST = 8         # causes of the total's interval that are shown
-OPTION = 'known'
-HEAVIEST = 1e7      # kg
-KEYS = ('load', 'truck', 'bag')
-EXPECTED = ('a mass, such as 500 kg or 500+-2.5 kg, of every load; or a CSV table with one of the columns '
-            f'{", ".join(KEYS)}, a column mass [kg], and perhaps stddev [kg]')
-Weighed = tuple[UncertainMass, int]      # and the stamp, ns
-NAMES: dict[str, Callable[[WeighedLoad], str]] = {
-    'truck': lambda load: str(load.record.data['truck']), 'bag': lambda load: Path(load.bag).resolve().name}
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,10 +113,10 @@ class Loads(Result):
         columns = [*(['bag'] if self.several else []), *CELLS]
         return [Table(f'{self.machine}: loads', columns, rows)] if rows else []
 
-    def report(self, folder: str | Path) -> Path:
-        """Write the page of all loads with its PNGs; gives the page. Raises OSError."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Write the page of all loads with its PNGs, or without ``pictures``; gives the page. Raises OSError."""
         from ..report.writer import write_report  # here, as it takes its time to import
-        return write_report(loads_report(self, self.comparison), Path(folder))
+        return write_report(loads_report(self, self.comparison), Path(folder), pictures)
 
     def write(self, path: str | Path) -> None:
         """Write the table of the loads: .csv, .parquet, or .xml for the counts of ISO 15143-3. Raises OSError,
@@ -139,16 +126,66 @@ class Loads(Result):
 
 
 def loads_report(found: Loads, comparison: Comparison | None) -> Run:
-    """All that the page shows; times in hours from the start of the first load."""
-    counted = found.counted
-    begin = found.loads[0].record.data['start_ns'] if found.loads else 0
+    """All that the page shows; times from the start of the first load."""
+    counted, axis = found.counted, LoadsAxis.of(found)
     trusted = [load for load in counted if load.trusted]
-    charts: list[Chart | None] = [_loads_chart(found, counted, begin)] if counted else []
-    charts += [_total_chart(trusted, begin)] if trusted else []
-    charts += [_zero_chart(found, begin), None if comparison is None else _error_chart(comparison, begin)]
-    return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, comparison, begin),
-               notes=_notes(found), tables=_tables(found, counted, comparison),
+    charts: list[Chart | None] = [_loads_chart(found, counted, axis)] if counted else []
+    charts += [_total_chart(trusted, axis)] if trusted else []
+    charts += [_zero_chart(found, axis), None if comparison is None else _error_chart(comparison, axis)]
+    return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, comparison, axis.begin),
+               notes=_notes(found), tables=_tables(found, counted, comparison), headline=_headline(found),
+               summary=_summary(found), clock=axis.clock,
                charts=tuple(chart for chart in charts if chart is not None))
+
+
+@dataclass(frozen=True)
+class LoadsAxis:
+    """Times of loads: from the stamp ``begin``, ns, in a unit of ``seconds`` that fits all of them; ``clock``: None
+    where one was set back, or never set."""
+
+    begin: int
+    unit: str
+    seconds: float
+    clock: Clock | None
+
+    @classmethod
+    def of(cls, found: Loads) -> LoadsAxis:
+        """That of all loads and records."""
+        begin = found.loads[0].record.data['start_ns'] if found.loads else 0
+        stamps = [load.record.stamp_ns for load in found.loads] or [begin]
+        shift = np.asarray(set_back(stamps))
+        unit, seconds = time_unit(1e-9 * float((np.array(stamps, dtype=np.int64) + shift).max() - begin))
+        return cls(begin, unit, seconds, None if shift.any() else clock_of(begin, seconds))
+
+    @property
+    def label(self) -> str:
+        """Of the axis."""
+        return f'time from the first load [{self.unit}]'
+
+    def at(self, stamps: Sequence[int]) -> np.ndarray:
+        """Times (k,) of stamps in their order, without what their clock was set back."""
+        return (np.array(stamps, dtype=np.int64) + set_back(stamps) - self.begin) / (1e9 * self.seconds)
+
+
+def _headline(found: Loads) -> tuple[str, str, list[str]]:
+    tally = found.book.all
+    count, doubted = tally.count - tally.untrusted, f'; not trusted: {tally.untrusted}' if tally.untrusted else ''
+    if not count:
+        return 'Total of the loads that are trusted', 'no load', [f'{count} loads{doubted}']
+    lower, upper = tally.mass.interval
+    return ('Total of the loads that are trusted', f'{interval_text(tally.mass.value, lower, upper)} kg',
+            [f'95 % interval {lower:.0f} to {upper:.0f} kg', f'{count} {"load" if count == 1 else "loads"}{doubted}'])
+
+
+def _summary(found: Loads) -> dict[str, str]:
+    """Why the interval is as wide as it is, and what to do."""
+    causes = ', '.join(f'{cause} {number(kg)} kg' for cause, kg in largest_causes(found.book.all.mass, 3))
+    todo = [f'{found.book.all.untrusted} loads are not trusted: see why in the table, and weigh them again or leave '
+            'them out of what is billed'] if found.book.all.untrusted else []
+    todo += ['the log was odd: read the warnings below before the numbers'] if found.warnings else []
+    todo += ['a load was beyond the load chart: see below'] if found.overloads else []
+    return {**({'Why the interval is so wide, 1 sigma': causes} if causes else {}),
+            'What to do': '; '.join(todo) or 'nothing: all loads are trusted'}
 
 
 def _facts(found: Loads, comparison: Comparison | None, begin: int) -> dict[str, str]:
@@ -165,11 +202,6 @@ def _notes(found: Loads) -> list[str]:
             'mean error.']
 
 
-def _hours(stamps: Sequence[int], begin: int) -> np.ndarray:
-    """In their order, without what their clock was set back."""
-    return (np.array(stamps, dtype=np.int64) + set_back(stamps) - begin) / HOUR
-
-
 def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str = '95 % interval',
           color: str = COLORS['measured']) -> Curve:
     """An upright line from lower to upper at each time."""
@@ -177,59 +209,60 @@ def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str = '95 
     return Curve(label, np.repeat(t, 3), np.column_stack([lower, upper, gap]).ravel(), color)
 
 
-def _masses(label: str, stamps: Sequence[int], begin: int, masses: Sequence[UncertainMass], bars: str = '95 % interval',
-            colors: Sequence[str] = (COLORS['measured'], COLORS['estimated'])) -> tuple[Curve, Curve]:
+def _masses(label: str, stamps: Sequence[int], axis: LoadsAxis, masses: Sequence[UncertainMass],
+            bars: str = '95 % interval', colors: Sequence[str] = (COLORS['measured'], COLORS['estimated'])
+            ) -> tuple[Curve, Curve]:
     """Masses as points, over the bars of their intervals."""
-    t, values = _hours(stamps, begin), np.array([mass.value for mass in masses])
+    t, values = axis.at(stamps), np.array([mass.value for mass in masses])
     lower, upper = np.array([mass.interval for mass in masses]).T
     return _bars(t, lower, upper, bars, colors[0]), Curve(label, t, values, colors[-1], 'points')
 
 
-def _loads_chart(found: Loads, counted: Sequence[WeighedLoad], begin: int) -> Chart:
+def _loads_chart(found: Loads, counted: Sequence[WeighedLoad], axis: LoadsAxis) -> Chart:
     curves: list[Curve] = []
     inside = {id(load) for load in counted}
     for label, loads, color in (('counts', [load for load in counted if load.trusted], COLORS['estimated']), (
             'not trusted', [load for load in counted if not load.trusted], COLORS['low_passed']), ('does not count', [
             load for load in found.loads if id(load) not in inside], COLORS['measured'])):
         if loads:
-            curves += _masses(label, [load.record.stamp_ns for load in loads], begin,
+            curves += _masses(label, [load.record.stamp_ns for load in loads], axis,
                               [load.record.mass for load in loads], f'95 % interval, {label}', [color])
-    return Chart('Loads', 'loads', (Panel('Mass of each load', 'kg', tuple(curves), x_label=HOURS),),
+    return Chart('Loads', 'loads', (Panel('Mass of each load', 'kg', tuple(curves), x_label=axis.label),),
                  'Each load at its end, with its 95 % interval.')
 
 
-def _total_chart(counted: Sequence[WeighedLoad], begin: int) -> Chart:
+def _total_chart(counted: Sequence[WeighedLoad], axis: LoadsAxis) -> Chart:
     sums = list(accumulate((load.record.mass for load in counted), initial=UncertainMass(0.0)))[1:]
-    curves = _masses('total', [load.record.stamp_ns for load in counted], begin, sums)
-    return Chart('Total', 'total', (Panel('All loads that are trusted, so far', 'kg', curves, x_label=HOURS),),
+    curves = _masses('total', [load.record.stamp_ns for load in counted], axis, sums)
+    return Chart('Total', 'total', (Panel('All loads that are trusted, so far', 'kg', curves, x_label=axis.label),),
                  'The sum, with what is common to all loads taken as common.')
 
 
-def _zero_chart(found: Loads, begin: int) -> Chart | None:
+def _zero_chart(found: Loads, axis: LoadsAxis) -> Chart | None:
     """What was weighed of the empty machine, each time it was set to zero."""
     zeros = [record for record in found.records if record.kind == ZERO]
     if not zeros:
         return None
-    curves = _masses('zero', [record.stamp_ns for record in zeros], begin, [record.mass for record in zeros])
+    curves = _masses('zero', [record.stamp_ns for record in zeros], axis, [record.mass for record in zeros])
     return Chart('Zero', 'zero', (Panel('The empty machine, each time it was set to zero', 'kg', curves,
-                                        x_label=HOURS),), 'A zero that moves is a drift.')
+                                        x_label=axis.label),), 'A zero that moves is a drift.')
 
 
-def _error_chart(comparison: Comparison, begin: int) -> Chart:
+def _error_chart(comparison: Comparison, axis: LoadsAxis) -> Chart:
     rows = comparison.rows
-    t, error = _hours([row.stamp_ns for row in rows], begin), np.array([row.error for row in rows])
+    t, error = axis.at([row.stamp_ns for row in rows]), np.array([row.error for row in rows])
     width = np.array([row.half_width for row in rows])
     ends = np.array([t.min(), t.max()])
     curves = [_bars(t, error - width, error + width),
               Curve('weighed minus known', t, error, COLORS['estimated'], 'points'),
               Curve('no error', ends, np.zeros(2), COLORS['true'], 'dashes')]
     if comparison.drift is not None:
-        first = _hours([rows[0].stamp_ns], begin)[0]
-        line = comparison.drift.start + comparison.drift.slope * (ends - first)
+        first = axis.at([rows[0].stamp_ns])[0]
+        line = comparison.drift.start + comparison.drift.slope * (ends - first) * axis.seconds / 3600.0     # kg/h
         curves.append(Curve('drift', ends, line, COLORS['low_passed']))
     return Chart('Against known masses', 'errors', (Panel(
         'Error', 'kg', tuple(curves), note=f'mean {comparison.mean:+.2f} kg, RMS {comparison.rms:.2f} kg, '
-        f'{percent(comparison.inside)} of the intervals hold', x_label=HOURS),),
+        f'{percent(comparison.inside)} of the intervals hold', x_label=axis.label),),
         'Weighed minus known, with the interval of both.')
 
 
@@ -251,87 +284,3 @@ def _tables(found: Loads, counted: Sequence[WeighedLoad], comparison: Comparison
     tables.append(Table('Largest causes of the total\'s interval', ('cause', '1 sigma, kg'), [
         (cause, number(kg)) for cause, kg in largest_causes(found.book.all.mass, LARGEST)]))
     return [table for table in tables if table.rows]
-
-
-def check_known(text: str) -> None:
-    """Refuse, before the work on bags, what is neither a mass nor a table of masses; raises SettingError."""
-    if _mass(text) is None:
-        _table(Path(text))
-
-
-def compared(text: str, found: Loads) -> list[Compared]:
-    """What was weighed of the loads that count against what is known; raises SettingError."""
-    counted = found.counted
-    if not counted:
-        raise SettingError(OPTION, text, 'loads to compare: none counts')
-    known = _mass(text)
-    if known is not None:
-        return [Compared(f'load {k}', load.record.stamp_ns, load.record.mass, known)
-                for k, load in enumerate(counted, 1)]
-    kind, rows = _table(Path(text))
-    weighed = _sums(counted, NAMES[kind]) if kind in NAMES else {
-        str(k): (load.record.mass, load.record.stamp_ns) for k, load in enumerate(counted, 1)}
-    strange = next((name for name in rows if name not in weighed), None)
-    if strange is not None:
-        raise SettingError(OPTION, f'{text}: {kind} {strange}', f'one of {", ".join(weighed)}')
-    return [Compared(f'{kind} {name}', weighed[name][1], weighed[name][0], mass) for name, mass in rows.items()]
-
-
-def _sums(counted: Sequence[WeighedLoad], name_of: Callable[[WeighedLoad], str]) -> dict[str, Weighed]:
-    names = dict.fromkeys(map(name_of, counted))
-    parts = {name: [load.record for load in counted if name_of(load) == name] for name in names}
-    return {name: (combined((1.0, record.mass) for record in records), records[-1].stamp_ns)
-            for name, records in parts.items()}
-
-
-def _mass(text: str) -> KnownMass | None:
-    """One mass; None where the text is none, and so a file's name."""
-    value, sign, deviation = text.partition('+-')
-    try:
-        number, unit = split_number(value.strip())
-        stddev, other = split_number(deviation.strip()) if sign else (0.0, '')
-        factors = [unit_factor(name or 'kg', 'kg') for name in (unit or other, other or unit)]
-    except ValueError:
-        return None
-    return _checked(number * factors[0], stddev * factors[1], text)
-
-
-def _checked(mass: float, stddev: float, shown: str) -> KnownMass:
-    if not (0.0 < mass <= HEAVIEST and 0.0 <= stddev <= HEAVIEST):
-        raise SettingError(OPTION, shown, f'a mass above 0 and a standard deviation of 0 or more, to {HEAVIEST:g} kg')
-    return KnownMass(mass, stddev)
-
-
-def _table(path: Path) -> tuple[str, dict[str, KnownMass]]:
-    """What its rows are of, and their masses; raises SettingError, OSError."""
-    if not path.is_file():
-        raise SettingError(OPTION, str(path), f'{EXPECTED}; there is no file of this name')
-    try:
-        with open(regular(path), newline='', encoding='utf-8') as file:
-            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SettingError(OPTION, str(path), f'{EXPECTED}: {error}') from None
-    headings = {name.strip(): (place, unit.strip(' ]')) for place, (name, _, unit) in enumerate(
-        heading.partition('[') for heading in (rows[0] if rows else ()))}
-    kinds = [kind for kind in KEYS if kind in headings]
-    unknown = set(headings) - {*KEYS, 'mass', 'stddev'}
-    if len(kinds) != 1 or 'mass' not in headings or unknown or len(rows) < 2:
-        raise SettingError(OPTION, f'{path}: {", ".join(rows[0]) if rows else "nothing"}', EXPECTED)
-    factors = {}
-    for name in ('mass', 'stddev'):
-        try:
-            factors[name] = unit_factor(headings.get(name, (0, 'kg'))[1] or 'kg', 'kg')
-        except ValueError as error:
-            raise SettingError(OPTION, f'{path}: {name}', f'a unit of mass: {error}') from None
-    found: dict[str, KnownMass] = {}
-    for line, row in enumerate(rows[1:], 2):
-        try:
-            name = row[headings[kinds[0]][0]].strip()
-            mass, stddev = (float(row[headings[item][0]]) * factors[item] if item in headings else 0.0
-                            for item in ('mass', 'stddev'))
-        except (IndexError, ValueError):
-            raise SettingError(OPTION, f'{path}, row {line}: {", ".join(row)}', 'a name and numbers') from None
-        if name in found:
-            raise SettingError(OPTION, f'{path}, row {line}: {kinds[0]} {name}', f'each {kinds[0]} once')
-        found[name] = _checked(mass, stddev, f'{path}, row {line}: {", ".join(row)}')
-    return kinds[0], found

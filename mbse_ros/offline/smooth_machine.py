@@ -159,14 +159,15 @@ class SmoothedMachine(Result):
             result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
         return result
 
-    def report(self, folder: str | Path) -> Path:
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
         """Write the report of the filter with the smoothed curves in it, plot and table into a new folder; gives it."""
         from ..report.plots import write_smoothed  # here, as below: slow to import
         from ..report.writer import write_report
         place = Path(folder)
         place.mkdir(parents=True)
-        write_report(overlaid(self), place)
-        write_smoothed(panels(self), place)
+        write_report(overlaid(self), place, pictures)
+        if pictures:
+            write_smoothed(panels(self), place)
         write_columns(self, place / 'smoothed.csv')
         return place
 

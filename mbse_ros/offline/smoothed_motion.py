@@ -113,12 +113,14 @@ class SmoothedMotion(MotionEstimate):
         """Stamps (k,), ns."""
         return self.filtered.column('stamp_ns')[self.place]
 
-    def report(self, folder: str | Path) -> Path:
-        """Picture, and stamp, mean and standard deviations of every instant as CSV, SI; gives the new folder."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Picture, with ``pictures``, and stamp, mean and standard deviations of every instant as CSV, SI; gives the
+        new folder."""
         from ..report.plots import write_smoothed  # here: slow to import
         place, names = Path(folder), self.smoother.names
         place.mkdir(parents=True)
-        write_smoothed(panels(self), place)
+        if pictures:
+            write_smoothed(panels(self), place)
         write_table(place / 'smoothed.csv', ['stamp_ns', *names, *(f'{name} stddev' for name in names), 'after'],
                     [self.stamps_ns, *self.mean.T, *self.stddev.T, self.column('after')])
         return place

@@ -5,11 +5,13 @@ still with several poses and as an animated GIF."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from .data import COLORS, Animation, kind_of
@@ -169,7 +171,7 @@ def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list[Artist
     for name, points in scene.measured.items():
         x, z = points[frame].T
         drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=0.45 * alpha,
-                         linewidth=11, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
+                         linewidth=16, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
     for name, points in scene.estimated.items():
         drawn += _draw_part(ax, kind_of(name), points[frame, :, 0], points[frame, :, 1], alpha)
     return drawn
@@ -179,12 +181,14 @@ def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) 
     if kind == 'payload':
         return [*ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)]
     if kind == 'cylinder':
-        return [*ax.plot(x[1:], z[1:], color='#9aa3af', linewidth=3, alpha=alpha, zorder=3),
-                *ax.plot(x[:2], z[:2], color=_TUBE, linewidth=7, alpha=alpha, solid_capstyle='butt', zorder=3)]
+        return [*ax.plot(x[1:], z[1:], color='#c9ced6', linewidth=3.5, alpha=alpha, zorder=4),
+                *ax.plot(x[:2], z[:2], color=_TUBE, linewidth=6.5, alpha=alpha, solid_capstyle='butt', zorder=4)]
     closed = len(x) > 3 and np.allclose((x[0], z[0]), (x[-1], z[-1]))
-    fill = ax.fill(x, z, color=_BODY, alpha=0.25 * alpha, linewidth=0, zorder=4) if closed else []
-    return [*fill, *ax.plot(x, z, 'o-', color=_BODY, linewidth=2.5, markersize=4, alpha=alpha, zorder=4,
-                            solid_joinstyle='round')]
+    shade, edge = (tuple(1.0 - share * alpha * (1.0 - np.array(to_rgb(color)))) for share, color in (
+        (0.75, _BODY), (1.0, INK)))         # opaque, also where it is pale
+    line = partial(ax.plot, x, z, zorder=3, solid_joinstyle='round', solid_capstyle='round')
+    return [*line(color=edge, linewidth=8.5), *(ax.fill(x, z, color=shade, linewidth=0, zorder=3) if closed else []),
+            *line(color=shade, linewidth=6.5), *ax.plot(x, z, 'o', color=edge, markersize=2.5, zorder=3)]
 
 
 def _heights(scene: Scene) -> np.ndarray:

@@ -187,11 +187,21 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Clock:
+    """Time of day on a time axis: the stamp of its zero, ns, and how many ``seconds`` its unit has."""
+
+    zero_ns: int
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True)
 class Run:
     """All that one report shows.
 
     ``facts`` is the short table beside the answer; ``notes`` are remarks on what the result does and does not say;
-    ``charts`` come after those that are made of the rest, all with the same axis.
+    ``charts`` come after those that are made of the rest, all with the same axis. ``headline``: the answer where it is
+    not that of a ``payload``, under its title; ``summary``: sentences by what they say, such as why, and what to do.
+    ``clock``: None where the stamps are not of a clock that was set.
     """
 
     title: str
@@ -205,6 +215,9 @@ class Run:
     animation: Animation | None = None
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
+    headline: tuple[str, str, Sequence[str]] | None = None
+    summary: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock | None = None
 
 
 @dataclass(frozen=True)

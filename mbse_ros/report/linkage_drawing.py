@@ -38,6 +38,8 @@ _POINTS_PER_LETTER, _HEIGHT = 0.54, 1.25     # size of a text in units of its fo
 _DIRECTIONS = np.radians([35, 145, -35, -145, 0, 180, 90, -90])
 _CROSS = np.array([[-1, 0], [1, 0], [0, 1], [0, -1]])
 _CLEARANCE = 7.0                             # points between a text and what it names
+_REACHES, _NEAR = (1, 2, 4, 6, 8), 2         # of it, tried one after the other; beyond the first two a line leads there
+_TEXT = 6.0                                  # how much worse it is to cover a name than a line
 
 
 def write_linkage(linkage: Linkage, path: Path) -> None:
@@ -152,6 +154,7 @@ class Labels:
     ax: Axes
     size: float = 8.5
     _taken: list[np.ndarray] = field(default_factory=list)          # points (k, 2) in typographic points
+    _texts: list[np.ndarray] = field(default_factory=list)          # the same of names
     _wanted: list[tuple[str, np.ndarray, str, str]] = field(default_factory=list)
 
     def keep_off(self, *polylines: np.ndarray) -> None:
@@ -176,18 +179,24 @@ class Labels:
         half = 0.5 * self.size * np.array([_POINTS_PER_LETTER * len(text), _HEIGHT])
         center = self._to_points(place[None])[0]
         unit = np.column_stack([np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)])
-        offsets = np.concatenate([unit * (half + reach) for reach in (_CLEARANCE, 2 * _CLEARANCE)])
+        offsets = np.concatenate([unit * (half + reach * _CLEARANCE) for reach in _REACHES])
         taken = np.concatenate(self._taken) if self._taken else np.zeros((0, 2))
-        cost = [self._cost(center + offset, half, taken) + 0.1 * k for k, offset in enumerate(offsets)]
-        best = offsets[int(np.argmin(cost))]
+        texts = np.concatenate(self._texts) if self._texts else np.zeros((0, 2))
+        cost = [self._cost(center + offset, half, taken, texts) + 0.1 * k for k, offset in enumerate(offsets)]
+        best = int(np.argmin(cost))
         grid = np.stack(np.meshgrid(np.linspace(-1, 1, 9), (-1.0, 0.0, 1.0)), axis=-1).reshape(-1, 2)
-        self._taken.append(center + best + grid * half)
-        return self.ax.annotate(plain(text), (place[0], place[1]), best, textcoords='offset points', ha='center',
-                                va='center', fontsize=self.size, color=color, style=style, zorder=9)
+        self._texts.append(center + offsets[best] + grid * half)
+        leader = {'arrowstyle': '-', 'color': color, 'linewidth': 0.6, 'shrinkA': 0.0, 'shrinkB': 2.0}
+        return self.ax.annotate(
+            plain(text), (place[0], place[1]), offsets[best], textcoords='offset points', ha='center', va='center',
+            fontsize=self.size, color=color, style=style, zorder=9,
+            arrowprops=leader if best >= _NEAR * len(_DIRECTIONS) else None)
 
-    def _cost(self, center: np.ndarray, half: np.ndarray, taken: np.ndarray) -> float:
-        """Number of points under a text and its rim, and a high price for leaving the picture."""
-        covered = np.all(np.abs(taken - center) < half + 1.5, axis=1).sum()
+    def _cost(self, center: np.ndarray, half: np.ndarray, taken: np.ndarray, texts: np.ndarray) -> float:
+        """Number of points under a text and its rim, those of other texts many times, and a high price for leaving the
+        picture."""
+        covered = sum(weight * np.all(np.abs(points - center) < half + 1.5, axis=1).sum()
+                      for weight, points in ((1.0, taken), (_TEXT, texts)))
         box = self.ax.get_window_extent()
         scale = 72.0 / self.ax.figure.dpi
         low, high = np.array([box.x0, box.y0]) * scale, np.array([box.x1, box.y1]) * scale

@@ -14,15 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from .data import COLORS, PALETTE, Band, Chart, Curve, Panel
+from .data import COLORS, PALETTE, Band, Chart, Clock, Curve, Panel
 from .series import break_holes, decimate
-from .text import number
+from .text import number, time_of_day
 
 _GAP = 0.42               # inches between two panels
+_MANY = 6                 # panels, beyond which they are small ones
 _POINTS = 8000            # of a curve: more than the picture has columns
-_STYLES = {'line': '-', 'dashes': '--', 'dotted': ':', 'marks': 'o-'}
+_LINES = {'line': '-', 'dashes': '--', 'dotted': ':', 'marks': '-'}
 INK = '#30353d'
 _WIDTH, _HEIGHT = 9.6, 3.1      # of the picture, and of one pair of axes, inches
 LOOKS = {'filter': COLORS['estimated'], 'smoother': COLORS['low_passed'], 'truth': COLORS['true']}
@@ -47,20 +49,41 @@ def plain(text: str) -> str:
     return text.replace('$', r'\$')
 
 
-def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
-    """Draw the chart over the time ``span`` into a PNG file."""
-    heights = [panel.height for panel in chart.panels]
-    axes_height = 1.75 * sum(heights) + _GAP * (len(heights) - 1)
-    figure = new_figure(9.6, axes_height + 1.15)
-    axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, gridspec_kw={'height_ratios': heights})[:, 0]
-    set_margins(figure, 0.85, 0.15, 0.5, 0.65, gap=_GAP / (1.75 * sum(heights) / len(heights)))
-    for panel, ax in zip(chart.panels, axes):
+def write_png(chart: Chart, span: tuple[float, float], path: Path, clock: Clock | None = None) -> None:
+    """Draw the chart over the time ``span`` into a PNG file; many panels are small ones in two columns."""
+    panels, many = chart.panels, len(chart.panels) > _MANY and all(panel.curves for panel in chart.panels)
+    columns, tall, gap = (2, 1.1, 0.5) if many else (1, 1.75, _GAP)
+    heights = [panel.height for panel in panels[::columns]]
+    bottom, top = 0.55 + 0.15 * (clock is not None), 0.65 + 0.15 * many
+    figure = new_figure(9.6, tall * sum(heights) + gap * (len(heights) - 1) + bottom + top)
+    axes = figure.subplots(len(heights), columns, sharex=True, squeeze=False, gridspec_kw={'height_ratios': heights})
+    set_margins(figure, 0.85, 0.15 if clock is None else 0.4, bottom, top,
+                gap=gap / (tall * sum(heights) / len(heights)))
+    for panel, ax in zip(panels, axes.flat):
         draw_panel(panel, ax)
-    axes[-1].set_xlim(*span)
-    axes[-1].set_xlabel(chart.panels[-1].x_label, color=INK)
-    figure.align_ylabels(axes)
-    _add_legend(figure, axes[[bool(panel.curves) for panel in chart.panels]])
+        if many:        # the note below the title
+            ax.set_title('', loc='right')
+            ax.set_title(plain(f'{panel.title}\n{panel.note}'.rstrip()), loc='left', fontsize=8, color=INK)
+            ax.tick_params(labelsize=8)
+            ax.xaxis.set_major_locator(MaxNLocator(5))
+    axes.flat[0].set_xlim(*span)
+    used = axes.flat[:len(panels)]
+    for ax in axes.flat[len(panels):]:
+        ax.set_visible(False)
+    for ax in used[-columns:]:
+        ax.tick_params(labelbottom=True)
+        ax.set_xlabel(panels[-1].x_label + (', UTC' if clock else ''), color=INK)
+        if clock is not None:
+            show_clock(ax, clock, span[1] - span[0])
+    for column in axes.T:
+        figure.align_ylabels(column)
+    _add_legend(figure, [ax for panel, ax in zip(panels, used) if panel.curves])
     figure.savefig(path)
+
+
+def show_clock(ax: Axes, clock: Clock, span: float) -> None:
+    """The time of day below each number of a time axis, whose length is ``span``."""
+    ax.xaxis.set_major_formatter(lambda value, _: f'{value:.10g}\n{time_of_day(clock, value, span)}')
 
 
 def _add_legend(figure: Figure, axes: Iterable[Axes]) -> None:
@@ -127,7 +150,11 @@ def _draw_curve(curve: Curve, ax: Axes, color: str) -> None:
         if curve.kind != 'marks':
             t, y = break_holes(t, y)
             t, y = decimate(t, y, _POINTS)
-        ax.plot(t, y, _STYLES[curve.kind], color=color, linewidth=1.3, markersize=4.5, label=label, zorder=3)
+        under = curve.kind == 'dashes' and len(t) > 2       # wide and pale, so that what lies on it is seen on it
+        look = {'linestyle': '-', 'linewidth': 3.5, 'alpha': 0.5, 'zorder': 2.5} if under else {
+            'linestyle': _LINES[curve.kind], 'marker': 'o' if curve.kind == 'marks' else '', 'linewidth': 1.2,
+            'zorder': 3}
+        ax.plot(t, y, color=color, markersize=4.5, label=label, **look)
 
 
 def corner_text(ax: Axes, text: str, size: float) -> Text:
@@ -169,14 +196,17 @@ def draw_plots(panels: Sequence[Panel], new: Callable[[float, float], Figure] = 
     shared = same and (len(panels) > 1 or len(panels[0].curves) > 4)
     entries = len(panels[0].curves) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
+    names = [] if shared else [name for panel in panels for name in (
+        *(curve.label for curve in panel.curves), *(band.label for band in panel.bands)) if name]
+    beside = 0.6 + 0.062 * max(map(len, names)) if names else 0.0       # inches to the right: no legend over data
     figure = new(_WIDTH, _HEIGHT * (1.35 if len(panels) == 1 else len(panels)) + 0.55 + legend)
     axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-    set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
+    set_margins(figure, 0.95, 0.2 + beside, 0.55, 0.4 + legend, gap=0.38)
     for panel, ax in zip(panels, axes):
         draw_panel(panel, ax)
         ax.set_xlabel(plain(panel.x_label), color=INK)
         if not shared and any(curve.label for curve in panel.curves):
-            ax.legend(fontsize=8, framealpha=0.85, edgecolor='none', ncol=1 + len(panel.curves) // 6)
+            ax.legend(fontsize=8, frameon=False, loc='upper left', bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
     if entries > 1:
         figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
     figure.align_ylabels(axes)
@@ -185,7 +215,8 @@ def draw_plots(panels: Sequence[Panel], new: Callable[[float, float], Figure] = 
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars: for each of the ``labels`` (k,) one of each of the ``series``, (k,) by name, None for no bar."""
+    """Horizontal bars: for each of the ``labels`` (k,) one of each of the ``series``, (k,) by name, None for no bar.
+    Dots where the axis is logarithmic."""
 
     title: str
     x_label: str
@@ -214,11 +245,15 @@ def _draw_bars(item: Bars, ax: Axes) -> None:
     for k, (name, values) in enumerate(item.series.items()):
         places = np.arange(len(item.labels)) + (k - (len(item.series) - 1) / 2) * thickness
         widths = np.array([np.nan if value is None else value for value in values], dtype=float)
-        ax.barh(places, np.nan_to_num(widths), thickness * 0.9, color=PALETTE[k % len(PALETTE)], label=plain(name))
+        color = PALETTE[k % len(PALETTE)]
+        if item.log:        # a bar's length means nothing there
+            ax.plot(widths, places, 'o', color=color, markersize=5, label=plain(name))
+        else:
+            ax.barh(places, np.nan_to_num(widths), thickness * 0.9, color=color, label=plain(name))
         for place, width in zip(places, widths):
             if np.isfinite(width):
-                ax.annotate(number(float(width)), (width, place), (3, 0), textcoords='offset points', va='center',
-                            fontsize=7.5, color=INK)
+                ax.annotate(number(float(width)), (width, place), (6 if item.log else 3, 0), va='center',
+                            textcoords='offset points', fontsize=7.5, color=INK)
     if item.log:
         ax.set_xscale('log')
     ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])

@@ -119,9 +119,9 @@ class Result(Answer):
                         'stddev': None if item.stddev is None else item.stddev[-1]} for item in self.series()}}
         return result | ({'t': self.t, 'state': {item.name: item.values for item in self.series()}} if full else {})
 
-    def report(self, folder: str | Path) -> Path:
-        """Write all columns as ``table.csv`` and the main ones as ``plot.png`` into a folder; gives it. Some results
-        have a report of their own. Raises OSError."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Write all columns as ``table.csv`` and, with ``pictures``, the main ones as ``plot.png`` into a folder;
+        gives it. Some results have a report of their own. Raises OSError."""
         from .files import write_table  # here, as it takes its time to import
         from .plots import write_plots
         place, series = Path(folder), self.series()
@@ -130,7 +130,8 @@ class Result(Answer):
         columns += [(f'{item.name} stddev [{item.unit}]', item.stddev) for item in series if item.stddev is not None]
         write_table(place / 'table.csv', ['t [s]', *(name for name, _ in columns)],
                     [self.t, *(values for _, values in columns)])
-        write_plots(panels_of(self.t, first_panels(self.main_series()), {}), place / 'plot.png')
+        if pictures:
+            write_plots(panels_of(self.t, first_panels(self.main_series()), {}), place / 'plot.png')
         return place
 
     def series(self) -> list[ResultSeries]:

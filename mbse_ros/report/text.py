@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .data import PayloadTrack
+from .data import Clock, PayloadTrack
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..description.tables import Section
 
 T = TypeVar('T')
+LONG = 10800.0      # s: an axis that is longer has hours, and times of day without seconds
 WIDEST = 1000       # characters of a line in a file
 
 
@@ -49,6 +50,13 @@ def slug(text: str) -> str:
     return re.sub(r'[^a-z0-9]+', '_', text.lower()).strip('_') or 'chart'
 
 
+def interval_text(value: float, lower: float, upper: float) -> str:
+    """A value and its half-width, with the digits that this supports."""
+    half = 0.5 * (upper - lower)
+    decimals = min(3, _decimals(half, 2)) if math.isfinite(half) else 1
+    return f'{value:.{decimals}f}' + (f' ± {half:.{decimals}f}' if math.isfinite(half) else '')
+
+
 def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
     """The mass at the end of the run as one headline, and the lines that explain it."""
     known = np.flatnonzero(np.isfinite(track.mass))
@@ -68,8 +76,7 @@ def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
     if track.reference:
         lines.append(track.reference)
     lines.append(ending)
-    spread = f' ± {half:.{decimals}f}' if math.isfinite(half) else ''
-    return f'{of}{mass:.{decimals}f}{spread} kg', lines
+    return f'{of}{interval_text(mass, lower, upper)} kg', lines
 
 
 def _ending(track: PayloadTrack) -> str:
@@ -103,6 +110,23 @@ def wall_time(*stamps_ns: int) -> str:
     same = all(moment.date() == moments[0].date() for moment in moments)
     words = [f'{moment:%H:%M:%S}' if same and k else f'{moment:%Y-%m-%d %H:%M:%S}' for k, moment in enumerate(moments)]
     return f'{" to ".join(words)} UTC'
+
+
+def clock_of(zero_ns: int, seconds: float = 1.0) -> Clock | None:
+    """The time of day of an axis whose zero has a stamp; None where that is of a clock that was never set."""
+    return Clock(zero_ns, seconds) if wall_time(zero_ns) else None
+
+
+def time_of_day(clock: Clock, value: float, span: float) -> str:
+    """At a value of the axis, UTC; with seconds where its ``span`` is short."""
+    moment = datetime.fromtimestamp(1e-9 * clock.zero_ns + value * clock.seconds, timezone.utc)
+    return f'{moment:%H:%M:%S}' if span * clock.seconds < LONG else f'{moment:%H:%M}'
+
+
+def time_unit(seconds: float) -> tuple[str, float]:
+    """Unit of time in which a length of time is read best, and its seconds."""
+    return next((name, size) for name, size, most in (('s', 1.0, 300.0), ('min', 60.0, LONG), ('h', 3600.0, math.inf))
+                if seconds <= most)
 
 
 def lag_text(lag: float | None) -> str:

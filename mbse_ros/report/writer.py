@@ -18,10 +18,10 @@ from plotly.offline import get_plotlyjs
 
 from .charts import charts_of
 from .crane import FRAME_RATE, Scene, scene_of, write_crane_gif, write_still
-from .data import Band, Chart, Curve, Panel, Run, Strip, Table, Timed, kind_of
+from .data import Band, Chart, Clock, Curve, Panel, Run, Strip, Table, Timed, kind_of
 from .plots import write_png
 from .series import band_outline, break_holes, decimate, finite_runs
-from .text import mass_answer
+from .text import mass_answer, wall_time
 
 _FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows the whole run again, a click moves the '
            'animation to that moment. Gaps in the data are gaps in the curves. The same plots are next to this page as '
@@ -45,7 +45,8 @@ def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[flo
     body += [_chart(chart) for chart in charts]
     return Template(_resource('page.html')).substitute(
         title=escape(run.title), machine=escape(run.machine), style=_resource('page.css'), body='\n'.join(body),
-        footer=_FOOTER, plotly=get_plotlyjs(), charts=_json({chart.name: figure(chart, span) for chart in charts}),
+        footer=_FOOTER, plotly=get_plotlyjs(),
+        charts=_json({chart.name: figure(chart, span, run.clock) for chart in charts}),
         scene=_json(scene_json(scene) if scene else None), script=_resource('charts.js') + _resource('scene.js'))
 
 
@@ -60,11 +61,14 @@ def _json(value: Any) -> str:
 
 def _answer(run: Run) -> str:
     """The card with the mass, if there is one, the facts and the notes."""
-    head = ''
-    if run.payload is not None:
-        mass, lines = mass_answer(run.payload)
-        head = f'<h2>Payload mass</h2><p class="mass">{escape(mass)}</p>'
+    head, headline = '', run.headline
+    if headline is None and run.payload is not None:
+        headline = ('Payload mass', *mass_answer(run.payload))
+    if headline is not None:
+        title, answer, lines = headline
+        head = f'<h2>{escape(title)}</h2><p class="mass">{escape(answer)}</p>'
         head += ''.join(f'<p class="line">{escape(line)}</p>' for line in lines)
+    head += ''.join(f'<p><b>{escape(what)}:</b> {escape(text)}</p>' for what, text in run.summary.items())
     rows = ''.join(f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
                    for key, value in run.facts.items())
     facts = f'<table class="facts"><tbody>{rows}</tbody></table>' if rows else ''
@@ -101,20 +105,20 @@ def _crane(scene: Scene) -> str:
 </div>'''
 
 
-def write_report(run: Run, folder: str | Path) -> Path:
+def write_report(run: Run, folder: str | Path, pictures: bool = True) -> Path:
     """Write the report of a run into a folder, made if need be; returns the path of ``index.html``.
 
     Files: ``index.html`` (needs no other file and no network), one PNG per chart (``payload.png``, ``motion.png``,
-    ..., named after the chart), ``crane.png`` and ``crane.gif`` if there is an animation. Files of these names are
-    replaced. Same run, same bytes. Raises OSError if the folder cannot be written.
+    ..., named after the chart), ``crane.png`` and ``crane.gif`` if there is an animation; without ``pictures`` the
+    page alone. Files of these names are replaced. Same run, same bytes. Raises OSError if the folder cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     charts, span = charts_of(run, MOST), time_span(run)
-    for chart in charts:
-        write_png(chart, span, folder / f'{chart.name}.png')
+    for chart in charts if pictures else ():
+        write_png(chart, span, folder / f'{chart.name}.png', run.clock)
     scene = scene_of(run.animation, FRAME_RATE) if run.animation is not None else None
-    if scene is not None:
+    if scene is not None and pictures:
         write_still(scene, folder / 'crane.png')
         write_crane_gif(scene, folder / 'crane.gif')
     index = folder / 'index.html'
@@ -138,7 +142,7 @@ def time_span(run: Run) -> tuple[float, float]:
     return start - edge, end + edge
 
 
-def figure(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
+def figure(chart: Chart, span: tuple[float, float], clock: Clock | None = None) -> dict[str, Any]:
     """The chart as ``{'data': ..., 'layout': ...}``; all panels share one x axis that shows ``span`` (s)."""
     data: list[dict[str, Any]] = []
     for k, panel in enumerate(chart.panels):
@@ -147,7 +151,7 @@ def figure(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
     for trace in data:
         trace['showlegend'] = trace['legendgroup'] not in named
         named.add(trace['legendgroup'])
-    return {'data': data, 'layout': _layout(chart, span)}
+    return {'data': data, 'layout': _layout(chart, span, clock)}
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
@@ -204,16 +208,17 @@ def _area(label: str, outlines: list[np.ndarray], color: str, opacity: float) ->
             'x': packed(points[:, 0]), 'y': packed(points[:, 1])}
 
 
-def _layout(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
+def _layout(chart: Chart, span: tuple[float, float], clock: Clock | None) -> dict[str, Any]:
     heights = np.array([_PANEL * panel.height for panel in chart.panels])
     plot = float(heights.sum() + _GAP * (len(heights) - 1))
     tops = plot - np.concatenate([[0], np.cumsum(heights[:-1] + _GAP)])
+    zero = f'; 0 is {wall_time(clock.zero_ns)}' if clock is not None else ''
     layout: dict[str, Any] = {
         'height': round(plot + _TOP + _BOTTOM), 'margin': {'l': 74, 'r': 18, 't': _TOP, 'b': _BOTTOM},
         'paper_bgcolor': 'rgba(0,0,0,0)', 'plot_bgcolor': 'rgba(0,0,0,0)', 'hovermode': 'x', 'hoverdistance': 30,
         'legend': {'orientation': 'h', 'x': 0, 'y': 1 + 26 / plot, 'yanchor': 'bottom', 'groupclick': 'togglegroup',
                    'itemsizing': 'constant'},
-        'xaxis': {'title': {'text': chart.panels[-1].x_label}, 'range': list(span),
+        'xaxis': {'title': {'text': chart.panels[-1].x_label + zero}, 'range': list(span),
                   'anchor': _axis('y', len(heights) - 1), 'hoverformat': '.3f', 'zeroline': False},
         'modebar': {'bgcolor': 'rgba(0,0,0,0)', 'color': '#8b929c', 'activecolor': '#2a7de1'}, 'annotations': []}
     for k, (panel, top, height) in enumerate(zip(chart.panels, tops, heights)):

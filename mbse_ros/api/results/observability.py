@@ -113,13 +113,15 @@ class Observability(Result):
             raise MbseError('summary: this result is not of `observability`')
         return self.asked
 
-    def report(self, folder: str | Path) -> Path:
-        """Write ``observability.png``: information of each direction over the windows; gives the folder."""
+    def report(self, folder: str | Path, pictures: bool = True) -> Path:
+        """Write ``observability.png``, with ``pictures``: information of each direction over the windows; gives the
+        folder."""
         from ...report.plots import write_plots  # here, because plots take their time to import
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        write_plots([information_panel(item, middles(item, STEP, self._question.window)) for item in self.models],
-                    place / 'observability.png')
+        if pictures:
+            write_plots([information_panel(item, middles(item, STEP, self._question.window)) for item in self.models],
+                        place / 'observability.png')
         return place
 
     def _values(self, full: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ function row(cells, kind = '', heads = []) {
 }
 
 const clock = ns => new Date(ns / 1e6).toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const weighed = load => `${mass(load.mass, half_of(load.interval))}\u00a0±\u00a0${mass_parts(half_of(load.interval), half_of(load.interval), Math.ceil)[0]}`;
+const weighed = load => `${mass(load.mass, half_of(load.interval))}\u00a0±\u00a0${mass_parts(half_of(load.interval), half_of(load.interval) / 4, Math.ceil, load.mass)[0]}`;
 const remark = load => load.counts ? load.trusted ? '' : say('load_not_trusted')
   : say(load.status === 'put_back' ? 'load_put_back' : load.status === 'carried' ? 'load_carried' : 'load_undone');
 
