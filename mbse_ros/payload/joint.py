@@ -210,7 +210,7 @@ class JointEstimator:
         return Mass(mass - float(slopes @ known), stddev, NORMAL * stddev, raw,
                     float(low_passed[0]) - float(self._slopes(low_passed) @ known), self._filter.samples, gate,
                     sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised, self._common.lean,
-                    self._common.settling, self._wrong_zeros())
+                    self._common.settling, self._wrong_zeros(), (known, covariance))
 
     def _wrong_zeros(self) -> tuple[str, ...]:
         """Channels whose zeros are not as the file states them, by how much, and the 95 % interval."""

@@ -69,7 +69,8 @@ class Mass:
     of all poses to agree, '' where they do; ``surprise``: those of these poses have just contradicted those before;
     ``lean``: by how much the masses of the last second may be others, while it is not certain that the load changes;
     ``settling``: it has changed for a while, and may still; ``zeros``: position sensors whose zeros are not those of
-    the file, by how much, in words; the interval includes them.
+    the file, by how much, in words; the interval includes them; ``errors``: the errors behind ``slopes`` that were
+    found, (k,), and their covariance (k, k), in these deviations.
     """
 
     mass: float
@@ -88,6 +89,7 @@ class Mass:
     lean: float = 0.0
     settling: bool = False
     zeros: tuple[str, ...] = ()
+    errors: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
     @property
     def bounds(self) -> tuple[float, float]:

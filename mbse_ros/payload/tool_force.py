@@ -10,8 +10,9 @@ polynomial through the positions measured in the last ``payload.force_window`` g
 pressure what the cylinders push. The balance is a mean over the window with weights ``(1 - t^2)^2``: so weighed, the
 acceleration of such a polynomial is the true one, whatever the motion. What is not linear in it (levers, centrifugal
 forces, a friction that turns) is a mean, too. Before a contact is noticed it pulls at the mass, too: the mass is that
-of half a second before, if it has counted since. Its weight is in the pressures while it changes: then there is no
-force, and what was known of the mass does not count any more.
+of half a second before, if it has counted since. While the load changes, or none has counted, force and mass are found
+together, any mass within the payload's limits being as likely; where the equations do not tell them apart (one that
+weighs, or a load that hangs where the tool is touched) there is no force.
 """
 
 from __future__ import annotations
@@ -20,40 +21,41 @@ from collections import deque
 from dataclasses import dataclass
 from math import isfinite, nan
 
-import casadi as ca
 import numpy as np
-from numpy.polynomial.polynomial import polyder, polyval
 
 from ..compiled import Kernel
 from ..compiled.cache import built
 from ..errors import MbseError
-from ..filters.force_balance import force_balance, without_sensor_errors
 from ..filters.hydraulic_state import direct, state_names
-from ..filters.weighing import free_of_stops
 from ..machine import Machine
-from ..machine.equations import by_cylinder
-from ..machine.frames import turned
 from .mass import Mass, PayloadSettings
+from .tool_force_equations import (
+    CELLS,
+    KERNEL,
+    LEVERS,
+    NODES,
+    SHARES,
+    TERMS,
+    covariance_of,
+    curve,
+    force_equations,
+    root,
+)
 
 AGREED = 0.5        # s for which a mass must have counted: a contact is noticed after 0.1 to 0.3 s
 CHANGED = 1.0       # s after a change of the load without a force
 FEWEST = 8          # samples of each position in a window, ...
 COVERED = 0.7       # ... and the share of it that they cover
-TERMS, LEVERS = 5, slice(1, 4)      # of each equation, and those that are levers
+PASSES = 2          # of force and mass, by which levers and the mass's equations are uncertain, too
+TOLD = 0.5          # of the range of masses: how well a mass must be found with the force
 SEEN = 1e-6         # of the best-known component's information, from which a direction is shown
 ALIGNED = 1e-4      # part of an axis along a direction that nothing shows, up to which the axis is known
 AXES = 'xyz'
 MPA = 1e6
 TURN = 2 * np.pi
-DEGREE = 6          # of the polynomial through the positions of a window
-_K = np.arange(1, 5)
-_COUPLED = np.sqrt(_K * (_K + 4) / ((2 * _K + 3) * (2 * _K + 5)))      # Golub, Welsch: Gauss for weights (1 - x^2)^2
-NODES, _VECTORS = np.linalg.eigh(np.diag(_COUPLED, 1) + np.diag(_COUPLED, -1))
-SHARES = _VECTORS[0] ** 2       # weights of a mean over a window at the instants NODES, -1 to 1
 RENEWED = 0.1       # of the window, after which the force is found again
-CELLS = np.gradient(NODES) / np.sqrt(12)    # standard deviation of the instants that each of them stands for
-KERNEL = 10 / 7     # of the density over the window: the variance of a mean with these weights
 LOST = 'the observer has no state'
+EARLY = 'no mass has counted for half a second yet'
 UNWEIGHED = 'no mass counted before the contact'
 CHANGES = 'the load changes, or its mass has just moved by more than its interval'
 
@@ -65,9 +67,10 @@ class ToolForce:
 
     ``direction`` (3,): unit vector, in the same frame, of the component that is known best; ``component`` and
     ``component_stddev``, N, are along it: of a machine that weighs by one cylinder all that it shows. ``mass``, kg: of
-    the load, whose weight and inertia are not in the force; ``held``, s: for how long it has not counted as measured.
-    ``reason``: why there is no force, or which axes are not known; '' where all are. ``stamp_ns``: end of the window,
-    up to RENEWED of it before the segment's."""
+    the load, whose weight and inertia are not in the force, with ``mass_stddev``; ``held``, s: for how long it has not
+    counted as measured, NaN where it is found together with the force. ``reason``: why it is, or why there is no force,
+    or which axes are not known; '' where all are. ``stamp_ns``: end of the window, up to RENEWED of it before the
+    segment's."""
 
     body: str
     point: np.ndarray
@@ -80,6 +83,7 @@ class ToolForce:
     held: float
     reason: str = ''
     stamp_ns: int = 0
+    mass_stddev: float = nan
 
     @property
     def known(self) -> bool:
@@ -108,39 +112,6 @@ def contact_words(machine: Machine) -> str:
         return 'of no cylinder are all pressures measured'
     lacking = [name for name in machine.coordinates if f'position/{name}' not in direct(machine)]
     return f'no sensor measures the position of {" and ".join(lacking)} itself' if lacking else ''
-
-
-def force_equations(machine: Machine) -> ca.Function:
-    """``(near, X, P, mass, parameters) -> (near, terms, by X, by parameters, by friction, areas, free)``.
-
-    Dependent coordinates nearby, the state X (nx,), SI, as ``state_names`` has it, its covariance (nx, nx); terms
-    (a, 5): residuals g, N or N m, the levers A (a, 3) of a force along the axes of the tool, and the derivative of g by
-    the mass; the derivatives of all of them, column by column, by X (5 a, nx) and by all uncertain numbers (5 a, k);
-    that of g by frictions near standstill, for their bounds (a, c), levers times areas (a, c), m2, and whether all
-    cylinders of an equation are off their stops (a,).
-    """
-    names, payload, system = state_names(machine)[0], machine.payload_data, machine.system
-    balance, p = force_balance(machine, names, True), machine.parameters.symbol
-    moved = len(machine.coordinates)
-    q = machine.closed(balance.near, without_sensor_errors(machine, names, balance.X)[:moved], 1)
-    J = ca.jacobian(system.points[payload.contact], system.q) @ machine.reduced.R
-    J = ca.vertcat(J, ca.SX.zeros(3 - J.shape[0], J.shape[1]))
-    along = (turned(system.frames[payload.contact.partition('.')[0]].rotation).T @ J)[:, machine.actuated]
-    A = ca.horzcat(*(by_cylinder(machine, along[k, :].T)[0] for k in range(3)))[list(machine.weighing), :]
-    friction = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
-    P = ca.SX.sym('P', len(names), len(names))
-    arguments = [balance.near, balance.X, balance.deviation, machine.payload, p]
-    terms = ca.horzcat(balance.g, ca.substitute(A, system.q, q), ca.jacobian(balance.g, machine.payload))
-    terms = ca.Function('terms', arguments, [ca.densify(item) for item in (
-        terms, ca.jacobian(ca.vec(terms), balance.X), ca.jacobian(ca.vec(terms), p), friction,
-        balance.levers @ ca.diag(machine.circuit.areas()[0::2]), free_of_stops(machine, balance))], {'cse': True})
-    near = machine.closed(balance.near, balance.X[:moved])[system.dependent]
-    close = ca.Function('close', [balance.near, balance.X, p], [near, ca.densify(balance.rates)], {'cse': True})
-    arguments[2] = P
-    near, rates = close(balance.near, balance.X, p)
-    deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    return ca.Function('mbse_tool_force', arguments, [near, *terms(near, balance.X, deviation, machine.payload, p)],
-                       {'cse': True})
 
 
 class ToolForces:
@@ -187,9 +158,10 @@ class ToolForces:
         self._rows: deque[tuple[int, np.ndarray]] = deque()
         self._masses: deque[tuple[int, Mass]] = deque()
         self._mass: tuple[int, Mass] | None = None
+        self._errors: tuple[np.ndarray, np.ndarray] | None = None      # that masses have in common, as last known
         self._near: np.ndarray | None = None
         self._settled_ns, self._changes_ns, self._touches = 0, 0, False
-        self._found: tuple[int, ToolForce] | None = None
+        self._found: tuple[tuple[int, str], ToolForce] | None = None
 
     def process(self, stamp_ns: int, state: tuple[np.ndarray, np.ndarray, np.ndarray], restart: bool, lost: bool,
                 mass: Mass | None, changes: bool = False, touches: bool | None = False) -> ToolForce:
@@ -208,22 +180,23 @@ class ToolForces:
         self._rows.append((stamp_ns, values))
         while stamp_ns - self._rows[0][0] > 1e9 * self._window:
             self._rows.popleft()
-        if self._without or lost or stamp_ns < self._settled_ns or self._mass is None:
+        if self._without or lost:
             self._found = None
-            unweighed = self._mass is None and self._touches
-            return self._unknown(self._without or (LOST if lost else UNWEIGHED if unweighed else CHANGES if stamp_ns <
-                                                   self._settled_ns else 'no mass has counted for half a second yet'))
-        turn = stamp_ns // round(1e9 * RENEWED * self._window)      # by the stamp: the same live and from a log
+            return self._unknown(self._without or LOST)
+        without = (UNWEIGHED if self._mass is None and self._touches else CHANGES if stamp_ns < self._settled_ns else
+                   EARLY if self._mass is None else '')
+        turn = stamp_ns // round(1e9 * RENEWED * self._window), without     # by the stamp: the same live and from a log
         if self._found is None or self._found[0] != turn:
-            self._found = turn, self._newly(mean)
+            self._found = turn, self._newly(mean, without)
         return self._found[1]
 
-    def _newly(self, mean: np.ndarray) -> ToolForce:
+    def _newly(self, mean: np.ndarray, without: str) -> ToolForce:
         try:
-            return self._solve(mean)
+            found = self._solve(mean, without)
         except MbseError as error:      # out of reach, or a dead point
             self._near = None
-            return self._unknown(str(error))
+            found = self._unknown(str(error))
+        return found if found.known or not without else self._unknown(without)
 
     def _keep(self, stamp_ns: int, mass: Mass | None, changes: bool) -> None:
         """The newest mass that has counted for a while since, and from when on none changes any more."""
@@ -241,7 +214,7 @@ class ToolForces:
         while len(self._masses) > 1 and stamp_ns - self._masses[1][0] >= 1e9 * AGREED:
             self._masses.popleft()
         if stamp_ns - self._masses[0][0] >= 1e9 * AGREED:
-            self._mass = stamp_ns, self._masses[0][1]
+            self._mass, self._errors = (stamp_ns, self._masses[0][1]), self._masses[0][1].errors
 
     def _unknown(self, reason: str) -> ToolForce:
         body, point = ('', np.full(3, nan)) if self._without else (self._body, self._point)
@@ -249,7 +222,8 @@ class ToolForces:
         return ToolForce(body, point, np.full(3, nan), np.full((3, 3), nan), np.full(3, nan), nan, nan, mass, nan,
                          reason, self._rows[-1][0])
 
-    def _solve(self, mean: np.ndarray) -> ToolForce:
+    def _solve(self, mean: np.ndarray, without: str) -> ToolForce:
+        """``without``: why no mass is known; '' where one is."""
         machine = self._machine
         times, rows = np.array([row[0] for row in self._rows]), np.array([row[1] for row in self._rows])
         t = (times - times[-1]) * 2e-9 / self._window + 1.0      # -1 to 1
@@ -271,7 +245,7 @@ class ToolForces:
         if not there[:g].all():
             return self._unknown(f'fewer than {FEWEST} samples of position/{machine.coordinates[there.argmin()]}, or a '
                                  f'part of the last {self._window:g} s without')
-        return self._force(X, curves, np.all(there[g:] | ~self._needs, axis=1))
+        return self._force(X, curves, np.all(there[g:] | ~self._needs, axis=1), without)
 
     def _counted(self, angles: np.ndarray, columns: list[int], near: np.ndarray) -> np.ndarray:
         """Positions (n, k) of these columns, with the turns that some sensors do not count."""
@@ -281,11 +255,10 @@ class ToolForces:
                 angles[:, i] += TURN * np.round((near[k] - angles[-1, i]) / TURN)
         return angles
 
-    def _force(self, X: np.ndarray, curves: dict[int, np.ndarray], use: np.ndarray) -> ToolForce:
+    def _force(self, X: np.ndarray, curves: dict[int, np.ndarray], use: np.ndarray, without: str) -> ToolForce:
         """Of the states (n, nx) at NODES, with factors ``curves`` of the errors of each channel, by the equations (a,)
         that are of ``use``."""
-        assert self._mass is not None
-        (since, mass), machine = self._mass, self._machine
+        mass, machine = self._known_mass(without), self._machine
         # with slopes: the errors of mass and balance by the same numbers are one
         value, noise = (mass.weighed, mass.noise) if mass.slopes.size else (mass.mass, mass.stddev)
         moved, count = len(machine.coordinates), len(NODES)
@@ -310,56 +283,64 @@ class ToolForces:
                                  by_numbers[..., self._center] * self._center_stddev,
                                  *(H[..., self._entries[k]] @ factor[:, None] for k, factor in curves.items())], 3)
         errors[:, 0, :, :mass.slopes.size] += terms[:, :, -1:] * mass.slopes
-        alone = np.concatenate([friction.reshape(count, a, -1), terms[:, :, -1:] * noise], 2)
+        if mass.errors is not None:     # what the masses of all poses say of them
+            common = slice(len(mass.errors[0]))
+            terms = terms - np.einsum('njak,k->naj', errors[..., common], mass.errors[0])
+            errors[..., common] = errors[..., common] @ root(mass.errors[1])
         rest = np.sum((areas[0].reshape(a, -1) * MPA) ** 2, 1) * self._psd * KERNEL / self._window
         usable = np.flatnonzero(use & (free.reshape(count, a).min(axis=0) > 0.5))
         if not len(usable):
             return self._unknown('all cylinders that weigh are at an end of their strokes, or pressures are missing')
-        terms, errors, alone = terms[:, usable], errors[:, :, usable], alone[:, usable]
+        terms, errors, friction = terms[:, usable], errors[:, :, usable], friction.reshape(count, a, -1)[:, usable]
         if not (np.isfinite(errors).all() and np.isfinite(terms).all() and terms[..., LEVERS].any()):
             return self._unknown('no cylinder that weighs has a lever on the contact')
-        return self._solved(terms, errors, alone, np.diag(rest[usable]), value, (self._rows[-1][0] - since) * 1e-9)
+        return self._solved((terms, errors, friction, np.diag(rest[usable])), mass, noise, without)
 
-    def _solved(self, terms: np.ndarray, errors: np.ndarray, alone: np.ndarray, rest: np.ndarray, mass: float,
-                held: float) -> ToolForce:
-        """Of the means of equations ``g = A F``, terms (n, a, 5) at NODES with derivatives ``errors`` (n, 5, a, k) by
-        independent errors of standard deviation 1; ``alone`` (n, a, m): of g alone by others; ``rest`` (a, a): what is
-        left of the covariance of the means of g."""
-        g, A, each = terms[..., :1], terms[..., LEVERS], SHARES[:, None, None] * np.eye(terms.shape[1])
-        mean = np.tensordot(SHARES, A, 1)
-        weighted = np.linalg.solve(_covariance(each, errors[:, 0], alone) + rest, A)
+    def _known_mass(self, without: str) -> Mass:
+        """The mass that has counted; without one, any within the payload's limits."""
+        if not without:
+            assert self._mass is not None
+            return self._mass[1]
+        low, high = self._machine.payload_data.limits
+        middle, half = (low + high) / 2, (high - low) / 2
+        return Mass(middle, half, half, nan, nan, 0, '', half, errors=self._errors)
+
+    def _solved(self, equations: tuple[np.ndarray, ...], mass: Mass, noise: float, without: str) -> ToolForce:
+        """Of the means of equations ``g = A F - dg/dm dm``: terms (n, a, 5) at NODES, their derivatives (n, 5, a, k) by
+        independent errors of standard deviation 1, those of g (n, a, c) by frictions, and (a, a), what is left of the
+        covariance of the means of g. ``noise``, kg: standard deviation of dm, that of the ``mass``."""
+        terms, errors, friction, rest = equations
+        g, A, by_mass, each = terms[..., :1], terms[..., LEVERS], terms[..., -1:], np.eye(terms.shape[1])
+        mean, change, each = np.tensordot(SHARES, A, 1), 0.0, SHARES[:, None, None] * each
+        weighted = np.linalg.solve(covariance_of(each, errors[:, 0], friction) + rest, A)
         solve = np.linalg.pinv(A.transpose(0, 2, 1) @ weighted, SEEN, True) @ weighted.transpose(0, 2, 1)
-        forces = (solve @ g)[..., 0]        # at each of NODES
         # the mean of A F is more than that of A times that of F where both turn
         shares = each - SHARES[:, None, None] * ((A - mean) @ solve)
-        R = _covariance(shares, errors[:, 0] - np.einsum('nj,njak->nak', forces, errors[:, LEVERS]), alone) + rest
-        weighted = np.linalg.solve(R, mean)
-        size, along = np.linalg.eigh(mean.T @ weighted)
-        shown = size > SEEN * size[-1]
-        some, unseen = along[:, shown], along[:, ~shown]
-        covariance = (some / size[shown]) @ some.T
-        force = covariance @ (weighted.T @ (shares @ g).sum(axis=0)[:, 0])
+        balance, lever = (shares @ g).sum(axis=0)[:, 0], (shares @ by_mass).sum(axis=0)[:, 0] * noise
+        for _ in range(PASSES):
+            forces = (solve @ (g + by_mass * change))[..., 0]        # at each of NODES
+            error = errors[:, 0] - np.einsum('nj,njak->nak', forces, errors[:, LEVERS]) + errors[:, -1] * change
+            R = covariance_of(shares, error, friction) + rest + np.outer(lever, lever)
+            weighted = np.linalg.solve(R, mean)
+            size, along = np.linalg.eigh(mean.T @ weighted)
+            shown = size > SEEN * size[-1]
+            some, unseen = along[:, shown], along[:, ~shown]
+            covariance = (some / size[shown]) @ some.T
+            force = covariance @ (weighted.T @ balance)
+            across = np.linalg.solve(R, lever) - weighted @ (covariance @ (weighted.T @ lever))
+            change = -noise * float(across @ balance)
+        share = np.sqrt(max(1.0 - float(across @ lever), 0.0))      # of the mass's deviation that is left
+        if without and share > TOLD:
+            return self._unknown(without)
         best = along[:, -1] * np.sign(along[np.argmax(np.abs(along[:, -1])), -1])
         unknown = np.linalg.norm(unseen, axis=1) > ALIGNED
         component = float(best @ force)
         force[unknown] = covariance[unknown] = covariance[:, unknown] = nan
         axes = ' and '.join(axis for axis, no in zip(AXES, unknown) if no)
-        return ToolForce(self._body, self._point, force, covariance, best, component, float(size[-1] ** -0.5), mass,
-                         held, f'no cylinder that weighs shows {axes}' if axes else '', self._rows[-1][0])
-
-
-def _covariance(shares: np.ndarray, *errors: np.ndarray) -> np.ndarray:
-    """Of means (a,) with ``shares`` (n, a, a) of equations whose ``errors`` (n, a, k) are by independent ones."""
-    mean = (shares @ np.concatenate(errors, 2)).sum(axis=0)
-    return np.asarray(mean @ mean.T)
-
-
-def curve(t: np.ndarray, x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Values, slopes and second derivatives (n, 3, k) at NODES of the polynomials that fit ``x`` (m, k) at ``t`` (m,),
-    -1 to 1, best, and factors F (n, 3, degree + 1) of their errors: F F' is the covariance for a variance 1 of each of
-    x. ``rate``, 1/s: of t."""
-    count = min(DEGREE, len(t) // 3) + 1
-    Q, T = np.linalg.qr(np.vander(t, count, True))
-    powers = np.stack([polyval(NODES, polyder(np.eye(count), k)).T * rate ** k for k in range(3)], 1)
-    factors = np.linalg.solve(T.T, powers.reshape(-1, count).T).T.reshape(-1, 3, count)
-    return factors @ (Q.T @ x), factors
+        reasons = (f'{without}: the mass is found with the force' if without else '',
+                   f'no cylinder that weighs shows {axes}' if axes else '')
+        now = self._rows[-1][0]
+        held = nan if without or self._mass is None else (now - self._mass[0]) * 1e-9
+        found, stddev = (mass.mass + change, noise * share) if without else (mass.mass, mass.stddev)
+        return ToolForce(self._body, self._point, force, covariance, best, component, float(size[-1] ** -0.5), found,
+                         held, '; '.join(filter(None, reasons)), now, float(stddev))

@@ -6,8 +6,9 @@ import pytest
 
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.frames import MachineFrames
-from mbse_ros.payload.mass import PayloadSettings
-from mbse_ros.payload.tool_force import LEVERS, NODES, SHARES, ToolForces, curve
+from mbse_ros.payload.mass import Mass, PayloadSettings
+from mbse_ros.payload.tool_force import ToolForces
+from mbse_ros.payload.tool_force_equations import LEVERS, NODES, SHARES, curve
 
 
 @pytest.fixture(scope='module')
@@ -71,7 +72,8 @@ def test_a_force_that_turns_with_its_levers_is_its_mean(forces: ToolForces) -> N
     errors = 1.0 * rng.standard_normal((len(NODES), 5, 3, 9))
     errors[:, 1:] = 0.0
     forces._rows.append((0, np.zeros(1)))
-    found = forces._solved(terms, errors, np.zeros((len(NODES), 3, 0)), np.eye(3), 0.0, 0.0)
+    forces._mass = 0, Mass(0.0, 0.0, 0.0, 0.0, 0.0, 1, '', 0.0)
+    found = forces._solved((terms, errors, np.zeros((len(NODES), 3, 0)), np.eye(3)), forces._mass[1], 0.0, '')
     assert found.force[[0, 2]] == pytest.approx([5e3, 8e3], rel=1e-9)
     A, g = (np.tensordot(SHARES, item, 1) for item in (A[..., [0, 2]], terms[..., 0]))
     alone = np.linalg.lstsq(A, g, rcond=None)[0]
