@@ -14,6 +14,7 @@ pytest.importorskip('websockets')
 from display_pages import BOTH, WORK, WORST, Shown
 from report_browser import PROGRAM
 
+from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.nodes.display.display_server import languages
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason='no browser (tools/browser.sh)')
@@ -129,6 +130,16 @@ def test_zero_and_undo_are_asked_again(shown, button):
             shown.until({}, 'asked.size > 0')
             shown.see({})
         assert [(order.action, order.expected) for _, order in list(shown.server.orders)] == sent
+
+
+def test_every_status_and_fault_has_words_for_the_operator(shown):
+    """Or is said by the status alone."""
+    shown.open({}, 'en')
+    texts, words = languages()['en'], shown.browser.value('FAULTS')
+    assert set(words) == {name.lower() for name in Fault.__members__}
+    assert {f'fault_{word}' for word in words.values() if word} == {key for key in texts if key.startswith('fault_')}
+    assert {key for key in texts if key.startswith('status_')} == {
+        f'status_{status.name.lower()}' for status in PayloadStatus if status is not PayloadStatus.UPDATING}
 
 
 def test_all_languages_have_the_same_keys_with_the_same_places():
