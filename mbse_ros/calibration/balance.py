@@ -27,7 +27,7 @@ WINDOW = 0.5        # s
 FEWEST = 8          # samples of a channel in a window
 HOLE = 0.15         # of a window that may be without samples
 KINDS = ('position', 'velocity', 'acceleration')
-NEEDED = ('position/', 'pressure/', 'inclination/')
+NEEDED = ('position/', 'pressure/', 'inclination/', 'base_acceleration/')
 
 Samples = tuple[np.ndarray, np.ndarray]     # times (n,), s, and values (n,)
 STEADY = 2.0        # times the transition velocity of the friction, from which it moves

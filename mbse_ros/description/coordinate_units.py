@@ -15,7 +15,8 @@ LENGTHS = {'position': ('mm', 1e3), 'velocity': ('mm/s', 1e3), 'acceleration': (
 ANGLES = {'position': ('deg', DEGREES), 'velocity': ('deg/s', DEGREES), 'acceleration': ('deg/s²', DEGREES)}
 OTHERS = {'pressure': ('MPa', 1e-6), 'supply': ('MPa', 1e-6), 'spool': ('V', 1.0), 'flow': ('l/min', 6e4),
           'inclination': ('deg', DEGREES), 'gyro': ('deg/s', DEGREES), 'accelerometer': ('m/s²', 1.0),
-          'payload': ('kg', 1.0), 'moment': ('kg m', 1.0), 'swing': ('', 1.0), 'swing_rate': ('1/s', 1.0)}
+          'base_acceleration': ('m/s²', 1.0), 'payload': ('kg', 1.0), 'moment': ('kg m', 1.0),
+          'swing': ('', 1.0), 'swing_rate': ('1/s', 1.0)}
 SMALL = {'pressure': ('kPa', 1e-3), 'supply': ('kPa', 1e-3)}     # of differences, where they are others
 
 

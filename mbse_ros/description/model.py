@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
+from .basics import GROUND, PointRef, Scalar, Vector
 from .language.entry import Entry
 from .machine_parts import Attachment, Base, Calibration, Cylinder, Hydraulics, Payload
 
@@ -210,7 +210,8 @@ class Sensor:
 
     ``kind``: 'encoder' (a ``coordinate``, m or rad), 'rate' (its velocity), 'position' and 'velocity' (of a
     ``point``, m, m/s), 'gyro' (of a ``body``, rad/s; in space about its three axes), 'accelerometer' (specific force
-    at a ``point`` along ``axes`` of its body, m/s2; ``gravity`` False leaves gravity out), 'distance' (of two points,
+    at a ``point`` along ``axes`` of its body, m/s2; ``gravity`` False leaves gravity out; of the ground, that of the
+    machine's base), 'distance' (of two points,
     m), 'inclinometer' (absolute angle of a body in the plane x y or, in space, x z: wrapped to pi, rad), 'force' (of a
     ``driver``, N or N m), 'pressure' (of a hydraulic ``volume`` or supply, Pa), 'inclination' (of the base about
     ``axis`` 'roll' or 'pitch', rad).
@@ -250,9 +251,15 @@ class Sensor:
                                                      for item, stated in zip(self.bias, drift.stated)))
 
     @property
+    def on_base(self) -> bool:
+        """Whether it measures the acceleration of a machine's base."""
+        return self.kind == 'accelerometer' and self.body == GROUND
+
+    @property
     def target(self) -> tuple[str, str] | None:
         """What a sensor of a machine's pressures, coordinates or base is at; None of others."""
-        owner = self.volume or self.axis or (self.coordinate if self.kind == 'encoder' else '')
+        owner = self.volume or self.axis or (self.coordinate if self.kind == 'encoder' else
+                                             self.body if self.on_base else '')
         return (self.kind, owner) if owner else None
 
     @property
@@ -329,7 +336,13 @@ class MechanismDescription:
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:
         """Sensors of the motion and of forces: those that a mechanism without hydraulics has, too."""
-        return {name: sensor for name, sensor in self.sensors.items() if sensor.kind not in ('pressure', 'inclination')}
+        return {name: sensor for name, sensor in self.sensors.items()
+                if sensor.kind not in ('pressure', 'inclination') and not sensor.on_base}
+
+    @property
+    def base_accelerometer(self) -> Sensor | None:
+        """The accelerometer on the base of a machine, if it has one."""
+        return next((sensor for sensor in self.sensors.values() if sensor.on_base), None)
 
     @property
     def every_payload(self) -> dict[str, Payload]:

@@ -138,12 +138,12 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
                                                            deviation if smooth else None))
     signs = circuit.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
     states = machine.parameters.states
-    inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
+    inclined = [states[key] for key in machine.base_states.values()]
     rates = ca.jacobian(speeds, X)
     q = system.q if open_loops else machine.closed(near, z, 1)
     g, pistons, speeds, rates, signs, bounds, levers = ca.substitute(
         [g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
-        [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
+        [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['base']])
     return ForceBalance(system.q if open_loops else near, X, deviation, g, pistons, speeds, rates, signs, bounds,
                         levers, concerns, rate)
 
@@ -162,5 +162,5 @@ def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX, ra
     for name, channel in sensors.items():
         i, (gain, offset, zero), found = names.index(name), channel.nominal, errors_of(machine, channel)
         if any(isinstance(number, ca.SX) for number in found):
-            entries[i] = (gain * (entries[i] - zero) + offset - found[1]) / found[0] + zero
+            entries[i] = (gain * (entries[i] - zero) + offset - found[1]) / found[0] + found[2]
     return ca.vertcat(*entries)

@@ -180,7 +180,7 @@ def hydraulic_error_ekf_fe(machine: Machine, model: HydraulicModel | None = None
 def spreads(machine: Machine, settings: ObserverSettings) -> dict[str, float]:
     """Standard deviations, SI, at the start, of kinds of entries of the state that are near 0 then."""
     found = {'velocity': settings.start_velocity, 'acceleration': settings.start_acceleration, 'flow': UNKNOWN_FLOW,
-             'inclination': 0.2}
+             'inclination': 0.2, 'base_acceleration': 2.0}
     return found | ({'swing': SPREAD, 'swing_rate': spread_of_rate(machine)} if machine.swings else {})
 
 

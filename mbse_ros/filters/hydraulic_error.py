@@ -62,7 +62,7 @@ def own_accelerations(machine: Machine, names: tuple[str, ...], X: ca.SX, deviat
     w = S.T @ (machine.circuit.hydraulic_forces(pressure) - machine.circuit.resisting_forces(
         system.q[machine.pistons], speeds, pressure, deviation))
     rates = state_function(system, system.values.symbol, True)
-    states = {f'base.{axis}': part['inclination'][k] for k, axis in enumerate(machine.inclinations)}
+    states = {key: part['base'][k] for k, key in enumerate(machine.base_states.values())}
     states |= dict(zip([MASS], nominal(machine)))
     values = machine.parameters.whole(states)
     still = ca.SX.zeros(system.u.numel() - g)
@@ -78,7 +78,7 @@ def own_accelerations(machine: Machine, names: tuple[str, ...], X: ca.SX, deviat
     slopes = inverse @ ca.jacobian(w, X)
     slopes[:, :2 * g] += A
     slopes[:, :g] += inverse @ ca.jacobian(w, system.q) @ machine.reduced.R
-    tilted = [i for i, name in enumerate(names) if name.startswith('inclination/')]
+    tilted = [names.index(name) for name in machine.base_states]
     if tilted:
         slopes[:, tilted] += ca.jacobian(zdd, X[tilted])
     if free:

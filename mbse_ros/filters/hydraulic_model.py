@@ -24,7 +24,7 @@ from .hydraulic_error import own_accelerations
 from .hydraulic_state import LITRE, MASS, MPA, Measurement, measurements, state_names, state_parts
 
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
-          'payload_psd')
+          'payload_psd', 'base_psd')
 CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
 BRIEFLY = 0.3       # s for which that counts: a sensor that continues to read nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
@@ -38,7 +38,7 @@ class HydraulicModel:
 
     ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
-    spectral density of the noise as a function of ``psd`` (8,); ``scale`` (nx,) takes the state to SI; ``measured``
+    spectral density of the noise as a function of ``psd`` (9,); ``scale`` (nx,) takes the state to SI; ``measured``
     gives the model of each channel. Of errorEKF_FE ``own`` (g,), SI, are the accelerations by the machine's
     own equations of motion, and ``slopes`` (g, nx) their derivatives; those in ``X`` are then their errors: see
     ``hydraulic_error``; ``deviation`` (cylinders,) is of the pistons' speeds, m/s. Else all have no rows.
@@ -121,9 +121,9 @@ def hydraulic_model(machine: Machine, weighs: bool = False, driven: bool = False
 
 def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:
     """Of a load that hangs: rates of its place and of its speed (2 s,)."""
-    states = [machine.parameters.states[f'base.{axis}'] for axis in machine.inclinations]
+    states = [machine.parameters.states[key] for key in machine.base_states.values()]
     rates = swing_rates(machine, part['velocity'], part['acceleration'], part['swing'], part['swing_rate'])
-    return ca.substitute(rates, ca.vertcat(*states), part['inclination'])
+    return ca.substitute(rates, ca.vertcat(*states), part['base'])
 
 
 def largest_pressure(machine: Machine) -> float:
@@ -193,7 +193,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
-               'inclination': psd[6], 'moment': 0, 'payload': psd[7], 'swing': 0}
+               'inclination': psd[6], 'base_acceleration': psd[8], 'moment': 0, 'payload': psd[7], 'swing': 0}
     if machine.swings:
         density['swing_rate'] = swing_noise(machine)
     diagonal = []

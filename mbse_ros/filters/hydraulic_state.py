@@ -19,6 +19,7 @@ MPA = 1e6
 LITRE = 1e-3
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 MASS = 'payload/mass'
+BASE = 'inclination', 'base_acceleration'
 
 
 def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...], np.ndarray]:
@@ -27,7 +28,7 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
     names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.coordinates]
     names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
     names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
-    names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
+    names += [*(f'supply/{s}' for s in machine.measured_supplies), *machine.base_states]
     names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
     scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
     if weighs:
@@ -38,10 +39,10 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
 
 
 def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
-    """Entries of the state by kind."""
-    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination', 'swing',
-             'swing_rate')
-    return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
+    """Entries of the state by kind; 'base' has all that are of the base."""
+    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'swing', 'swing_rate')
+    found = {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
+    return found | {'base': X[[i for i, name in enumerate(names) if name.partition('/')[0] in BASE]]}
 
 
 class SegmentResult(NamedTuple):
@@ -131,10 +132,10 @@ def measurements(machine: Machine, names: tuple[str, ...], X: ca.SX) -> tuple[Me
 def sample_of(machine: Machine, channel: Channel, value: ca.SX, rate: ca.SX | None = None) -> ca.SX:
     """The sample of a channel that measures ``value``, SI; its offset and gain are symbols where they are uncertain,
     and so is its delay where the ``rate`` of the value is given."""
-    gain, offset = errors_of(machine, channel)
+    gain, offset, zero = errors_of(machine, channel)
     if rate is not None and isinstance(lag := late(machine, channel), ca.SX):
         value = value - rate * lag
-    return gain * (value - channel.nominal[2]) + offset
+    return gain * (value - zero) + offset
 
 
 def late(machine: Machine, channel: Channel) -> ca.SX | float:
@@ -149,11 +150,14 @@ def uncertain_delays(machine: Machine) -> bool:
     return any(isinstance(late(machine, channel), ca.SX) for channel in machine.all_channels)
 
 
-def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX | float]:
-    """Gain and offset, symbols where they are uncertain."""
-    sensor, values = channel.sensor, machine.system.values
+def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX | float, ca.SX | float]:
+    """Gain, offset and zero, expressions where they are uncertain."""
+    sensor, values, zero = channel.sensor, machine.system.values, channel.zero
+    if sensor.on_base:
+        along = ca.dot(ca.SX(list(sensor.axes[channel.index])), machine.still_gravity)
+        zero = zero if along.is_constant() else along
     return (1.0 if sensor.gain is None else values(sensor.gain),
-            values(sensor.bias[channel.index]) if sensor.bias else 0.0)
+            values(sensor.bias[channel.index]) if sensor.bias else 0.0, zero)
 
 
 def direct(machine: Machine) -> dict[str, Channel]:
@@ -174,6 +178,8 @@ def _index(machine: Machine, channel: Channel, names: tuple[str, ...]) -> int | 
         name = f'{"pressure" if sensor.volume in machine.volumes else "supply"}/{sensor.volume}'
     elif sensor.kind == 'inclination':
         name = f'inclination/{sensor.axis}'
+    elif sensor.on_base:
+        name = f'base_acceleration/{"xyz"[channel.index]}'
     elif sensor.kind in ('encoder', 'rate'):
         name = f'{"position" if sensor.kind == "encoder" else "velocity"}/{sensor.coordinate}'
     else:
@@ -188,8 +194,7 @@ def _outputs(machine: Machine, channels: list[Channel], names: tuple[str, ...],
     sensors = {channel.sensor.name: channel.sensor for channel in channels}
     system = replace(machine.system, description=replace(machine.description, sensors=sensors))
     function = sensor_partials(system, system.values.symbol, scalar=True)
-    inclined = {f'base.{name.partition("/")[2]}': X[i] for i, name in enumerate(names)
-                if name.startswith('inclination/')}
+    inclined = {key: X[names.index(name)] for name, key in machine.base_states.items()}
     h, *H = function(system.q, X[g:2 * g], X[2 * g:3 * g], ca.SX.zeros(system.u.numel()), 0,
                      machine.parameters.whole(inclined))
     slopes = ca.jacobian(h, X)      # by the base's angles; by the motion it comes along the loops

@@ -31,6 +31,7 @@ class ObserverSettings(Settings):
                               1e-9, 1e6)
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
+    base_psd: float = setting(30.0, 'Random walk of a measured acceleration of the base', '(m/s^2)^2/s', 1e-6, 1e6)
     payload_psd: float = setting(1e-7, 'Random walk of the mass of the payload, in ranges of its limits', '1/s', 0.0,
                                  1e2)
     force_psd: float = setting(2e-6, 'Error of the force balance of a cylinder, as pressure on its piston',

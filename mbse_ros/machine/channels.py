@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import casadi as ca
+import numpy as np
+
 from ..description.model import MechanismDescription, Sensor
 from ..errors import DescriptionError
+from ..mechanism.rotation import axis_rotation
 
 ATMOSPHERE = 101_325.0      # Pa: a gauge measures from here
 ORDER = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
@@ -24,12 +28,14 @@ _OF_MECHANISMS = {'force': 'effort', 'position': 'value', 'velocity': 'value'}
 
 @dataclass(frozen=True)
 class Channel:
-    """``index``: which of the values of ``sensor`` it is; ``output``: its name among the outputs of the mechanism."""
+    """``index``: which of the values of ``sensor`` it is; ``output``: its name among the outputs of the mechanism;
+    ``zero``: value, SI, from which its sensor counts."""
 
     name: str
     sensor: Sensor
     index: int
     output: str
+    zero: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -46,7 +52,7 @@ class Channel:
         """``(gain, offset, zero)`` of a sample ``gain (value - zero) + offset``, SI, by the nominal numbers."""
         sensor = self.sensor
         gain = 1.0 if sensor.gain is None else sensor.gain.value
-        return gain, sensor.bias[self.index].value if sensor.bias else 0.0, ATMOSPHERE if sensor.gauge else 0.0
+        return gain, sensor.bias[self.index].value if sensor.bias else 0.0, self.zero
 
 
 def machine_channels(machine: MechanismDescription) -> tuple[Channel, ...]:
@@ -87,4 +93,17 @@ def _channels(mechanism: MechanismDescription, sensor: Sensor, owner: str) -> li
             if sensor.kind in ('position', 'velocity') else 3 if sensor.kind == 'gyro' and mechanism.dimension == 3
             else 1)
     axes = [''] if size == 1 else [f'.{"xyz"[k]}' for k in range(size)]
-    return [Channel(name + axis, sensor, k, sensor.name + axis) for k, axis in enumerate(axes)]
+    return [Channel(name + axis, sensor, k, sensor.name + axis, _zero(mechanism, sensor, k))
+            for k, axis in enumerate(axes)]
+
+
+def _zero(mechanism: MechanismDescription, sensor: Sensor, k: int) -> float:
+    """A gauge counts from the pressure of the atmosphere, an accelerometer of the base, whose acceleration is that
+    beyond gravity, from gravity along its axis."""
+    if not sensor.on_base:
+        return ATMOSPHERE if sensor.gauge else 0.0
+    gravity, base = np.array([item.value for item in mechanism.gravity]), mechanism.base
+    if base is not None:
+        for axis, angle in (((0, 1, 0), base.pitch), ((1, 0, 0), base.roll)):
+            gravity = np.array(ca.DM(axis_rotation(axis, ca.SX(angle.value)).T)) @ gravity
+    return float(np.array(sensor.axes[k]) @ gravity)

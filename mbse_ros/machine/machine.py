@@ -18,7 +18,7 @@ from ..errors import DescriptionError, PositionProblemError, SingularConfigurati
 from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import sensor_model
-from ..mechanism.values import state_keys
+from ..mechanism.values import acceleration_keys, state_keys
 from .channels import Channel, machine_channels
 from .hanging import down, hook, swing_axes
 from .parameters import Parameters
@@ -121,6 +121,19 @@ class Machine:
     def inclinations(self) -> tuple[str, ...]:
         """Angles of the base that a sensor measures: 'roll', 'pitch'."""
         return tuple(c.sensor.axis for c in self.all_channels if c.sensor.axis)
+
+    @cached_property
+    def base_states(self) -> dict[str, str]:
+        """What sensors measure of the base: names of entries of the observer's state, and keys of their symbols."""
+        keys = acceleration_keys(self.description)
+        return {f'inclination/{axis}': f'base.{axis}' for axis in self.inclinations} | {
+            f'base_acceleration/{axis}': key for axis, key in zip('xyz', keys)}
+
+    @cached_property
+    def still_gravity(self) -> ca.SX:
+        """Gravity (d,) in the machine's frame where its base is as the file has it, without what sensors measure."""
+        states = ca.vertcat(ca.SX(0, 1), *(self.parameters.states[key] for key in self.base_states.values()))
+        return ca.substitute(self.system.gravity, states, ca.SX.zeros(states.numel()))
 
     @property
     def stroke(self) -> np.ndarray:

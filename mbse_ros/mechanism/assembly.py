@@ -21,6 +21,7 @@ from .forces import Applied, applied_forces
 from .friction import JointForces, joint_friction
 from .inertia import (
     Mass,
+    accelerated,
     body_terms,
     center_of_mass,
     inclined,
@@ -119,7 +120,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     description, n = kinematics.description, len(kinematics.q)
     if n == 0:
         raise DescriptionError(description.file, 'bodies', list(description.bodies), 'a body that can move')
-    gravity = inclined(kinematics.values.vector(description.gravity), description.base, kinematics)
+    gravity = accelerated(inclined(kinematics.values.vector(description.gravity), description.base, kinematics),
+                          kinematics)
     M, Q, potential = ca.SX.zeros(n, n), applied.conservative + applied.other, applied.potential
     for body in description.bodies.values():
         M_b, Q_b, energy = body_terms(kinematics, body, gravity)

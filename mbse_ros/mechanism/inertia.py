@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import casadi as ca
 
+from ..description.basics import Scalar
 from ..description.machine_parts import Base, Cylinder, Payload
 from ..description.model import Body
 from .coordinates.kinematics import Kinematics
 from .rotation import axis_rotation
-from .values import Values
+from .values import Values, acceleration_keys
 
 Mass = tuple[ca.SX, ca.SX]      # of a point, kg, and its place (d,), m
 
@@ -104,6 +105,15 @@ def inclined(gravity: ca.SX, base: Base | None, kinematics: Kinematics) -> ca.SX
         return gravity
     roll, pitch = (kinematics.values(angle) for angle in (base.roll, base.pitch))
     return axis_rotation((1, 0, 0), roll).T @ (axis_rotation((0, 1, 0), pitch).T @ gravity)
+
+
+def accelerated(gravity: ca.SX, kinematics: Kinematics) -> ca.SX:
+    """Gravity (d,) in the frame of a base whose measured accelerations, along the axes of their sensor, are those
+    beyond the ``gravity`` that the file describes: the frame is not inertial."""
+    sensor = kinematics.description.base_accelerometer
+    for key, axis in zip(acceleration_keys(kinematics.description), sensor.axes if sensor is not None else ()):
+        gravity = gravity - kinematics.values(Scalar(0.0, key=key)) * ca.SX(list(axis))
+    return gravity
 
 
 def _cylinder_masses(kinematics: Kinematics, cylinder: Cylinder) -> Iterator[Mass]:

@@ -53,7 +53,9 @@ def _place(system: MechanismSystem, point: PointRef) -> ca.SX:
 
 
 def _accelerometer(system: MechanismSystem, sensor: Sensor, qdd: ca.SX, _: ca.SX) -> ca.SX:
-    """Specific force ``a - g`` of a point along axes of its body."""
+    """Specific force ``a - g`` of a point along axes of its body, or of the machine's base."""
+    if sensor.on_base:
+        return -ca.SX(np.array(sensor.axes, dtype=float)) @ system.gravity
     point, place = sensor.points[0], _place(system, sensor.points[0])
     force = _rate(system, _rate(system, place)) + ca.jtimes(place, system.q, qdd)
     if sensor.gravity:

@@ -18,8 +18,8 @@ class Values:
     """Number or symbol of each Scalar; arithmetic over the parameters is done with their symbols.
 
     A parameter or other number becomes a symbol when it has a standard deviation or its key (or the parameter's bare
-    name) is among ``free``; so do the mass of the payload and an inclination that a sensor measures. ``names``,
-    ``mean`` and ``stddev`` describe the symbols, in the order of ``symbol``.
+    name) is among ``free``; so do the mass of the payload, and what sensors measure of the base. ``names``, ``mean``
+    and ``stddev`` describe the symbols, in the order of ``symbol``.
     """
 
     def __init__(self, description: MechanismDescription, free: Collection[str] = ()) -> None:
@@ -89,7 +89,15 @@ class Values:
         return self._found[name][0]
 
 
+def acceleration_keys(description: MechanismDescription) -> tuple[str, ...]:
+    """Keys of the accelerations of a base that an accelerometer measures, one for each of its axes."""
+    sensor = description.base_accelerometer
+    return () if sensor is None else tuple(f'base.acceleration[{k}]' for k in range(len(sensor.axes)))
+
+
 def state_keys(description: MechanismDescription) -> set[str]:
-    """Keys of the numbers of a machine that are found while it runs: masses of payloads, a measured inclination."""
+    """Keys of the numbers of a machine that are found while it runs: masses of payloads, a measured inclination
+    or acceleration of the base."""
     measured = {f'base.{sensor.axis}' for sensor in description.sensors.values() if sensor.kind == 'inclination'}
+    measured |= set(acceleration_keys(description))
     return measured | {payload.mass.key for payload in description.every_payload.values()}

@@ -25,6 +25,7 @@ Ends = dict[Fault, list[tuple[int, float, float]]]       # by fault: place of a 
 ROOM = 0.1          # of the range between two limits, by which an estimate or a sample may lie beyond them
 DEEPEST = 6.0       # standard deviations of a sample, by which noise may
 ANYWHERE = 5.0      # rad or m, from where a coordinate was last known
+LURCH = 0.6         # of gravity: a base that drives, brakes or tilts is accelerated by less, shocks apart
 FASTER = 3.0        # times the speed it had, or may have at a start
 
 
@@ -194,7 +195,14 @@ def machine_ends(machine: Machine) -> Ends:
         Fault.SATURATED: [(i, *_readable(found, c.sensor.noise)) for i, c in channels
                           if (found := c.sensor.range) is not None],
         Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
-                                        if c.kind == 'pressure')]}
+                                        if c.kind == 'pressure'), *_driven(machine)]}
+
+
+def _driven(machine: Machine) -> list[tuple[int, float, float]]:
+    """Place of each axis of an accelerometer of the base, and samples below and above which it measures another axis,
+    in another unit, or with the other sign."""
+    room = LURCH * float(np.linalg.norm([item.value for item in machine.description.gravity]))
+    return [(i, -c.zero - room, -c.zero + room) for i, c in enumerate(machine.all_channels) if c.sensor.on_base]
 
 
 def mechanism_ends(problem: Problem, stddev: Sequence[float]) -> Ends:

@@ -26,6 +26,7 @@ from .track import OF_EACH, KeptEstimate, truth_at, unit_of
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
+          'base_acceleration': 'Acceleration of the base',
           'payload': 'Payload in the state', 'moment': 'Moment of the payload',
           'swing': 'Swing of the load', 'swing_rate': 'Rate of the swing'}
 SET = 1.0       # s by which stamps may differ from the time that went by: more, and a clock was set

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST = 8                # pairs of axes in a figure where no names are given
 Known = Mapping[str, tuple[np.ndarray, np.ndarray]]
 OTHERS = {'pressure': 'Pa', 'supply': 'Pa', 'spool': 'V', 'flow': 'm^3/s', 'inclination': 'rad', 'payload': 'kg',
-          'moment': 'kg m', 'command': 'V', 'swing_rate': '1/s'}
+          'base_acceleration': 'm/s^2', 'moment': 'kg m', 'command': 'V', 'swing_rate': '1/s'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
 
 

@@ -108,6 +108,12 @@ class AddedPhysics:
         return ca.substitute(expressions, [x], [
             x - self.settings.base_acceleration * states[self._place('base')[0]]])      # type: ignore[no-any-return]
 
+    def driven(self, states: ca.SX) -> ca.SX:
+        """Accelerations (k,) of the base along the axes of its accelerometer, m/s2."""
+        gravity, sensor = self.machine.still_gravity, self.machine.description.base_accelerometer
+        (moving,) = self.accelerated(states, [gravity])
+        return ca.SX(np.array(sensor.axes if sensor is not None else np.zeros((0, 3)))) @ (gravity - moving)
+
     def read(self, states: ca.SX, forces: ca.SX, z: ca.SX, p: ca.SX, flows: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Positions (g,) and pressures (volumes,), Pa, as sensors see them; ``forces`` (g,) that push the coordinates,
         ``flows`` of all valves, m3/s."""

@@ -25,6 +25,8 @@ from .pendulum import PendulumMachine
 from .physics import NOTHING, PlantPhysics
 from .plant import SOIL, STEP_NS, Masses, Plant
 
+STILL = np.zeros(3)     # accelerations of a base that stands
+
 
 class TrueSamples:
     """Samples of ``channels`` at states of a plant's machine: gain, offset, noise and resolution of each."""
@@ -43,10 +45,12 @@ class TrueSamples:
         self._shape = [(channel.sensor.resolution, item.wraps) for item, channel in zip(found, channels)]
 
     def read(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray,
-             noise: np.ndarray, base: Mapping[str, float], parameters: np.ndarray | None = None) -> dict[str, float]:
+             noise: np.ndarray, base: Mapping[str, float], parameters: np.ndarray | None = None,
+             driven: np.ndarray = STILL) -> dict[str, float]:
         """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, with noise (s,).
 
-        ``parameters`` (k,): true values of the uncertain numbers, those of the sensors included; default: nominal.
+        ``parameters`` (k,): true values of the uncertain numbers, those of the sensors included; default: nominal;
+        ``driven`` (3,), m/s2: accelerations of the base along the axes of its accelerometer.
         """
         supplies = self.machine.hydraulics.supplies
         X = np.zeros(len(self.names))
@@ -58,6 +62,8 @@ class TrueSamples:
                 X[i] = supplies[owner].value
             elif kind == 'inclination':
                 X[i] = base.get(owner, 0.0)
+            elif kind == 'base_acceleration':
+                X[i] = driven['xyz'.index(owner)]
         numbers = self.machine.parameters.mean if parameters is None else parameters
         (values,) = self._values(X / self._scale, q, numbers)
         samples = {}
@@ -76,13 +82,15 @@ class CraneSettings(Settings):
 
 
 class PlantState(NamedTuple):
-    """What sensors see of a plant: all coordinates q, independent ones, their rates, pressures, Pa."""
+    """What sensors see of a plant: all coordinates q, independent ones, their rates, pressures, Pa, accelerations of
+    its base along the axes of an accelerometer, m/s2."""
 
     q: np.ndarray
     z: np.ndarray
     zd: np.ndarray
     zdd: np.ndarray
     pressure: np.ndarray
+    driven: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,8 @@ class SimulatedCrane:
 
     def _state(self) -> PlantState:
         (z, pressure), zd = self.plant.read(self._x, self.parameters), self.plant.split(self._x)[2]
-        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, pressure)
+        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, pressure,
+                          self.plant.driven(self._x, self.parameters))
 
     def _delays(self) -> dict[int, list[str]]:
         """Channels by the delay, ns, that their sensors truly have; no sensor measures what is to come."""
@@ -246,10 +255,10 @@ class SimulatedCrane:
     def _sample(self, stamp: int, state: PlantState) -> dict[str, float]:
         """Noisy samples by channel; of late sensors what was there so much earlier, at rest before the start."""
         noise = self._rng.standard_normal(len(self._stddev)) * self._stddev
-        samples = self._samples.read(*state, noise, self.base, self.parameters)
+        samples = self._samples.read(*state[:-1], noise, self.base, self.parameters, state.driven)
         for delay, names in self._late.items():
             earlier = self._past.pop((delay, stamp), self._first)
-            late = self._samples.read(*earlier, noise, self.base, self.parameters)
+            late = self._samples.read(*earlier[:-1], noise, self.base, self.parameters, earlier.driven)
             samples |= {name: late[name] for name in names}
         return samples
 

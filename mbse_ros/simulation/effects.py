@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 
-from ..description.basics import ZERO, Scalar
+import numpy as np
+
+from ..description.basics import GROUND, ZERO, Scalar
 from ..description.machine_parts import Cylinder, Parallel
-from ..description.model import MechanismDescription
+from ..description.model import MechanismDescription, Sensor
 from ..errors import check_choice
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
@@ -24,6 +26,7 @@ WARM_UP, WARMED = 400e3, 10.0       # Pa, by which a transducer's zero drifts, a
 BEYOND = 0.3            # m, of the load beyond its place
 HEAVIER = 150.0         # kg, of another bucket
 LATE_NS = 10_000_000
+SHAKEN = 0.05           # m/s2: deviation of a sample of an accelerometer on the base
 DAMPING, STIFFNESS = 1e5, 2e4       # N s/m, N/m, beside each piston
 OUT, IN = 1.5, 0.5      # times the friction
 LIFTS = (Move(0.0, 0.5), *(Move(4.0, 3.0), Move(0.0, 2.0), Move(-4.0, 3.0), Move(0.0, 2.0)) * 2, Move(4.0, 3.0))
@@ -35,10 +38,10 @@ POSITION, PISTON, ROD, PRESSURES = 'position', 'piston', 'rod', 'pressures'
 class Effect:
     """One difference of ``size`` between a machine and its file.
 
-    ``change`` gives the plant's description, ``physics`` what it has beyond. ``faults``: of the ``position`` of the
-    first cylinder or its joint, of the pressures at its ``piston`` and its ``rod``, of all ``pressures``. ``load``:
-    times, s, and shares of the largest payload, linear between. ``moves``: those of the first valve instead of random
-    ones. ``body``: what a machine must have.
+    ``known`` gives the description that plant and file have alike, ``change`` the plant's alone, ``physics`` what the
+    plant has beyond. ``faults``: of the ``position`` of the first cylinder or its joint, of the pressures at its
+    ``piston`` and its ``rod``, of all ``pressures``. ``load``: times, s, and shares of the largest payload, linear
+    between. ``moves``: those of the first valve instead of random ones. ``body``: what a machine must have.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Effect:
     body: str = ''
     physics: PlantPhysics = NOTHING
     moves: tuple[Move, ...] = ()
+    known: Callable[[MechanismDescription], MechanismDescription] | None = None
 
     def applies(self, machine: Machine) -> bool:
         """Whether the machine has what it changes."""
@@ -58,6 +62,10 @@ class Effect:
     def of_plant(self) -> bool:
         """Whether the plant is another than that of the file."""
         return self.change is not None or self.physics != NOTHING
+
+    def filed(self, machine: Machine) -> Machine:
+        """The machine that the estimate has."""
+        return machine if self.known is None else Machine(self.known(machine.description))
 
     def faulty(self, machine: Machine) -> dict[str, SensorFault]:
         """Faults by channel."""
@@ -116,6 +124,13 @@ def _another_bucket(machine: MechanismDescription) -> MechanismDescription:
     return replace(machine, bodies={**machine.bodies, 'bucket': heavier})
 
 
+def _with_imu(machine: MechanismDescription) -> MechanismDescription:
+    """An accelerometer on the base, along all axes."""
+    axes = tuple(tuple(row) for row in np.eye(machine.dimension).tolist())
+    imu = Sensor('base_imu', 'accelerometer', SHAKEN, body=GROUND, axes=axes)
+    return replace(machine, sensors={**machine.sensors, imu.name: imu})
+
+
 EFFECTS = {effect.name: effect for effect in (
     Effect('none', ''),
     Effect('pressure_and_position', '200 kPa, 20 mm', faults={
@@ -144,6 +159,7 @@ EFFECTS = {effect.name: effect for effect in (
     Effect('pump_sags', '30 %', physics=PlantPhysics(sag=0.3)),
     Effect('pump_ripples', '300 kPa', physics=PlantPhysics(ripple=300e3)),
     Effect('base_sways', '1 m/s2', physics=PlantPhysics(base_acceleration=1.0)),
+    Effect('base_sways_imu', '1 m/s2', physics=PlantPhysics(base_acceleration=1.0), known=_with_imu),
     Effect('boom_bends', '2 Hz', physics=PlantPhysics(bending=2.0)),
     Effect('play_of_pins', '2 mm', physics=PlantPhysics(play=2e-3)),
     Effect('pressures_lag', '20 ms', physics=PlantPhysics(sensor_lag=0.02)),

@@ -63,6 +63,7 @@ class Plant:
         self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
         self._static = self._static_balance()
         self._read = Kernel(self._readings(), 'vm') if physics.reads else None
+        self._driven = self._accelerometer() if machine.description.base_accelerometer is not None else None
 
     def start(self, position: np.ndarray, payload: Masses, parameters: np.ndarray, rod_pressure: float = 2e6,
               swing: float = 0.0, **slow: float) -> np.ndarray:
@@ -115,6 +116,10 @@ class Plant:
             return z, p
         z, p = map(np.atleast_1d, self._read(x, parameters))
         return z, p
+
+    def driven(self, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """Accelerations (k,) of the base along the axes of its accelerometer at a state, m/s2; none without one."""
+        return np.zeros(0) if self._driven is None else np.atleast_1d(self._driven(x, parameters)[0])
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
         """All coordinates q (n,) of a state."""
@@ -196,6 +201,11 @@ class Plant:
         found = self.added.read(states, S.T @ machine.circuit.hydraulic_forces(pressure), z, pressure,
                                 self._all_flows(states, spools, pressure))
         return ca.Function('mbse_readings', [x, machine.parameters.symbol], list(found))
+
+    def _accelerometer(self) -> Kernel:
+        x, symbol = ca.SX.sym('x', sum(self._sizes)), self.machine.parameters.symbol
+        start, end = self._parts[-1]
+        return Kernel(ca.Function('mbse_driven', [x, symbol], [ca.densify(self.added.driven(x[start:end]))]), 'vm')
 
     def _dragged(self, force: ca.SX) -> ca.SX:
         """Generalised force (g,) of a soil that pushes against the motion of the contact point with ``force``, N."""

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..machine import Machine
+from ..offline.bag import parse_tuning
 from ..simulation.crane import SensorFrame, plant_of
 from ..simulation.effects import BEGIN, EFFECTS, SHARE, Effect
 from ..simulation.plant import Plant
 from ..simulation.sensor_faults import samples_with
-from ..streams.pipeline import Output
+from ..streams.pipeline import Output, Pipeline
 from .fault_cases import (
     SegmentOutcome,
     frames_of,
@@ -55,10 +56,13 @@ class RealityOutcome:
 
 def run_reality(case: RealityCase) -> RealityOutcome:
     """Simulate and estimate it."""
-    machine, effect = machine_of(case.machine, case.valve), EFFECTS[case.effect]
+    effect = EFFECTS[case.effect]
+    machine = effect.filed(machine_of(case.machine, case.valve))
+    pipeline = (fresh_pipeline(case.machine, case.valve, case.tuning) if effect.known is None else
+                Pipeline(machine, **parse_tuning(case.tuning)))
     frames = frames_with(case.machine, case.effect, case.seed, case.duration)
     samples = samples_with(effect.faulty(machine), machine, frames, BEGIN, case.seed)
-    outputs, failure = outputs_of(fresh_pipeline(case.machine, case.valve, case.tuning), samples)
+    outputs, failure = outputs_of(pipeline, samples)
     if not outputs and not failure:
         failure = 'no estimate'
     truth = truth_of(frames)
@@ -114,12 +118,13 @@ def frames_with(name: str, effect: str, seed: int, duration: float) -> list[Sens
     own = EFFECTS[effect]
     if not own.of_plant and own.load == ((0.0, SHARE),):
         return frames_of(name, seed, duration)
-    return simulated(machine_of(name, 'orifice'), plant_with(name, own), seed, duration, own.load, own.moves)
+    return simulated(own.filed(machine_of(name, 'orifice')), plant_with(name, own), seed, duration, own.load, own.moves)
 
 
 @lru_cache(maxsize=64)
 def _plant(name: str, effect: str) -> Plant:
-    own, machine = EFFECTS[effect], machine_of(name, 'orifice')
+    own = EFFECTS[effect]
+    machine = own.filed(machine_of(name, 'orifice'))
     return plant_of(Machine(own.change(machine.description)) if own.change else machine, physics=own.physics)
 
 

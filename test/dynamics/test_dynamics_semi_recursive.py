@@ -10,7 +10,7 @@ import yaml
 from lagrange_by_hand import Lagrange, spatial_tree
 
 from mbse_ros.compiled import Kernel
-from mbse_ros.description.load import parse_mechanism
+from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.dynamics.formulations.semi_recursive import semi_recursive, semi_recursive_partition, tree
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
@@ -64,6 +64,18 @@ def second_step(model, terms):
 @pytest.mark.parametrize('name', MECHANISMS)
 def test_mechanisms(name):
     check_accelerations(load_model(name, 'relative', backend='vm'))
+
+
+def test_a_base_that_is_inclined_and_accelerated():
+    """Weights are those of the frame of the machine, whose gravity is not that of the file."""
+    text = known_machines()['patu655'].read_text()
+    head, _, rest = text.partition('\nsensors:')
+    imu = '  base_imu: {kind: accelerometer, body: ground, stddev: 0.05 m/s^2}\n'
+    model = Model(parse_mechanism(f'{head}\nsensors:{rest.partition(chr(10))[0]}\n{imu}{rest.partition(chr(10))[2]}'))
+    numbers = dict(zip(model.system.values.names, model.parameters))
+    changed = {**numbers, 'base.pitch': 0.1, 'base.acceleration[0]': 1.5, 'base.acceleration[2]': -0.7}
+    assert set(changed) == set(numbers)
+    check_accelerations(model.with_parameters(np.array(list(changed.values()))))
 
 
 @pytest.mark.parametrize('name', ['spatial_four_bar', 'four_bar_spring'])

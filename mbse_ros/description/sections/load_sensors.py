@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..basics import PointRef, Scalar, Vector
+import numpy as np
+
+from ..basics import GROUND, PointRef, Scalar, Vector
 from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
@@ -44,6 +46,9 @@ def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver
             for other in list(found.values())[:-1]:
                 if machine.hydraulics is not None and sensor.target is not None and sensor.target == other.target:
                     raise item.error(f'one sensor a place, {other.name} measures this already', name)
+                if {sensor.kind, other.kind} == {'accelerometer', 'inclination'} and (sensor.on_base or other.on_base):
+                    raise item.error('either an accelerometer of the ground, which measures the inclination too, or '
+                                     f'sensors of kind inclination; the other is {other.name}', name)
     return found
 
 
@@ -54,12 +59,16 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
                                  'supply', *_COMMON, 'bias'])
     kind = entry.part('kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
+    if sensor_on_base := kind == 'accelerometer' and entry.value.get('body') == GROUND:
+        needed, allowed = ('body',), ('axes',)
     allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
     parts = entry.mapping(['kind', *needed], [*allowed])
     if kind == 'pressure':
         return _pressure(name, entry, parts, references, machine)
     if kind == 'inclination':
         return _inclination(name, parts, references, machine)
+    if sensor_on_base:
+        return _base_accelerometer(name, parts, references, machine)
     if kind == 'stroke':
         kind, parts['coordinate'] = 'encoder', parts['cylinder']
         parts['cylinder'].choice(machine.cylinders, 'a cylinder')
@@ -146,6 +155,23 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
                   drift=_drift(parts, references, 'rad', machine))
 
 
+def _base_accelerometer(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
+    """Of what the machine stands on, along axes of the machine's frame: with gravity, as all real ones measure it."""
+    if machine.hydraulics is None:
+        raise parts['body'].error('a body that moves; the accelerometer of the ground is that of a machine, with the '
+                                  'section `cylinders`')
+    axes = _axes(parts, references)
+    if not np.allclose(np.array(axes) @ np.array(axes).T, np.eye(len(axes))):
+        raise parts['axes'].error('directions that are perpendicular to each other')
+    noise = _noise(parts, references, 'm/s^2')
+    if not any(noise):
+        raise Entry(parts['kind'].file, f'sensors.{name}.stddev', None).error('a deviation or a resolution above 0')
+    bias = _bias(parts['bias'], references, 'm/s^2', len(axes)) if 'bias' in parts else ()
+    return Sensor(name, 'accelerometer', *noise, body=GROUND, axes=axes, bias=bias,
+                  range=_range(parts, references, 'm/s^2'), delay=_delay(parts, references, machine),
+                  drift=_drift(parts, references, 'm/s^2', machine))
+
+
 def _channels(kind: str, found: dict[str, Any], references: References) -> int:
     """Number of values that a sensor gives."""
     if kind == 'accelerometer':
@@ -195,11 +221,16 @@ def _accelerometer(parts: dict[str, Entry], references: References) -> dict[str,
         if '.' not in point.text("a point as 'body.point'"):
             raise point.error("the key `body` as well, or a point as 'body.point'")
         ref = references.point(point, on_body=True)
-    size = references.dimension
-    axes = tuple(tuple(float(row == column) for column in range(size)) for row in range(size))
-    if 'axes' in parts:
-        axes = tuple(references.numbers.direction(item, size) for item in parts['axes'].items('directions'))
-        if not axes:
-            raise parts['axes'].error('at least one direction')
     gravity = 'gravity' not in parts or parts['gravity'].flag()
-    return {'body': ref.body, 'points': (ref,), 'axes': axes, 'gravity': gravity}
+    return {'body': ref.body, 'points': (ref,), 'axes': _axes(parts, references), 'gravity': gravity}
+
+
+def _axes(parts: dict[str, Entry], references: References) -> tuple[tuple[float, ...], ...]:
+    """Directions in the frame of the body, by default all of its axes."""
+    size = references.dimension
+    if 'axes' not in parts:
+        return tuple(tuple(float(row == column) for column in range(size)) for row in range(size))
+    axes = tuple(references.numbers.direction(item, size) for item in parts['axes'].items('directions'))
+    if not axes:
+        raise parts['axes'].error('at least one direction')
+    return axes

@@ -124,9 +124,8 @@ def spun(w: ca.SX, n: ca.SX) -> ca.SX:
 
 def gravity_wrench(system: MechanismSystem, inertia: Inertia) -> Wrench:
     """Weight of a body."""
-    gravity = system.values.vector(system.description.gravity)
-    weight = Wrench.at(gravity, inertia.first)
-    return Wrench(inertia.mass * gravity, weight.n)
+    weight = Wrench.at(system.gravity, inertia.first)
+    return Wrench(inertia.mass * system.gravity, weight.n)
 
 
 def applied_wrenches(system: MechanismSystem, velocities: dict[str, Twist]) -> tuple[Wrenches, ca.SX]:

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An accelerometer on the base of a machine: what its file says, what it does to gravity in all equations, its samples,
+and a truck that drives, with it and without it; an accelerometer that is wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mbse_ros.calibration.balance import windows_of
+from mbse_ros.description.load import known_machines, parse_mechanism
+from mbse_ros.description.model import fingerprint
+from mbse_ros.errors import DescriptionError
+from mbse_ros.filters.force_balance import force_balance
+from mbse_ros.filters.hydraulic_state import state_names
+from mbse_ros.machine import Machine
+from mbse_ros.payload.mass import uncertain_numbers
+from mbse_ros.simulation.crane import TrueSamples, plant_of
+from mbse_ros.simulation.physics import PlantPhysics
+from mbse_ros.streams.pipeline import Output, Pipeline
+from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.studies.fault_cases import outputs_of, simulated
+from mbse_ros.studies.reality_cases import coverage
+
+PLAIN = known_machines()['patu655_lift'].read_text()
+G = 9.8066         # m/s^2, of the file
+IMU = 'base_imu: {kind: accelerometer, body: ground, stddev: 0.05 m/s^2}'
+X, Y, Z = (f'accelerometer/base_imu.{axis}' for axis in 'xyz')
+
+
+def text(imu: str = IMU, base: str = '') -> str:
+    found = PLAIN.replace('\nsensors:\n', f'\nsensors:\n  {imu}\n')
+    return found.replace('base: {roll: {value: 0 deg', f'base: {{roll: {{value: {base or 0} deg') if base else found
+
+
+@cache
+def machine(imu: str = IMU) -> Machine:
+    return Machine(parse_mechanism(text(imu)))
+
+
+@cache
+def driven(seconds: float = 14.0) -> tuple:
+    """Frames of a crane on a truck that sways by 1 m/s2."""
+    return tuple(simulated(machine(), plant_of(machine(), physics=PlantPhysics(base_acceleration=1.0)), 1, seconds))
+
+
+def estimated(imu: bool = True, change=None, begin: float = 0.0) -> tuple[list[Output], Machine]:
+    """Outputs, with samples of the accelerometer that ``change`` gives from ``begin``, s, on."""
+    own = machine() if imu else Machine(parse_mechanism(PLAIN))
+    samples, last = [], {}
+    for frame in driven():
+        for name, value in (frame.samples | frame.commands).items():
+            if name.startswith('accelerometer/'):
+                if not imu:
+                    continue
+                if change is not None and frame.stamp_ns >= begin * 1e9:
+                    value = change(name, value, last.get(name, value))
+                else:
+                    last[name] = value
+            samples.append((frame.stamp_ns, name, value))
+    return outputs_of(Pipeline(own), samples)[0], own
+
+
+def test_without_it_nothing_changes() -> None:
+    plain = parse_mechanism(PLAIN)
+    assert plain.base_accelerometer is None and fingerprint(plain) != fingerprint(machine().description)
+    own = machine()
+    assert set(own.channels) - set(Machine(plain).channels) == {X, Y, Z}
+    assert state_names(own)[0][-3:] == tuple(f'base_acceleration/{axis}' for axis in 'xyz')
+    assert own.parameters.names == Machine(plain).parameters.names and not own.description.mechanical_sensors.keys() - {
+        'lift_stroke'}
+    assert list(uncertain_numbers(own)) == list(uncertain_numbers(Machine(plain)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(0.0, 0.5), st.floats(0.0, 500.0))
+def test_the_force_balance_feels_the_acceleration_as_another_gravity(along: float, up: float, stroke: float,
+                                                                     mass: float) -> None:
+    """Of a machine that has this gravity in its file, to the last digits; 0: the file's own."""
+    g = balance_of(machine(), 'driven')
+    other = parse_mechanism(PLAIN.replace('gravity: 9.8066 m/s^2', f'gravity: [{-along:.17f}, 0, {-G - up:.17f}]'))
+    assert [number.value for number in other.gravity] == pytest.approx([-along, 0.0, -G - up])
+    found = value(machine(), g, stroke, mass, (along, 0.0, up))
+    still = Machine(other)
+    assert found == pytest.approx(value(still, balance_of(still, ''), stroke, mass, ()), rel=1e-9)
+    assert value(machine(), g, stroke, mass, (0.0, 0.0, 0.0)) == pytest.approx(
+        value(plain(), balance_of(plain(), ''), stroke, mass, ()), rel=1e-12)
+
+
+@cache
+def plain() -> Machine:
+    return Machine(parse_mechanism(PLAIN))
+
+
+def balance_of(own: Machine, key: str) -> ca.Function:
+    if key and key in _KEPT:
+        return _KEPT[key]
+    names = state_names(own, True)[0]
+    found = force_balance(own, names, open_loops=True)
+    _KEPT[key] = ca.Function('g', [found.near, found.X, own.parameters.symbol, own.payload], [found.g])
+    return _KEPT[key]
+
+
+_KEPT: dict[str, ca.Function] = {}
+
+
+def value(own: Machine, g: ca.Function, stroke: float, mass: float, base: tuple[float, ...]) -> float:
+    names = state_names(own, True)[0]
+    state = np.zeros(len(names))
+    state[names.index('position/lift')], state[names.index('velocity/lift')] = stroke, 0.05
+    state[names.index('pressure/lift_piston')], state[names.index('pressure/lift_rod')] = 6.0, 2.0
+    for axis, number in zip('xyz', base):
+        state[names.index(f'base_acceleration/{axis}')] = number
+    q = own.position(np.array([stroke]))
+    return float(g(q, state, own.parameters.mean, mass))
+
+
+def test_a_sample_is_the_acceleration_less_gravity_along_the_axis() -> None:
+    """With bias, on a base that is pitched in truth and level in the file, along axes of its own."""
+    own = machine('base_imu: {kind: accelerometer, body: ground, stddev: 0.05 m/s^2, axes: [[0, 0, -1], [1, 0, 0]], '
+                  'bias: {value: [0.1 m/s^2, 0 m/s^2], stddev: 0.02 m/s^2}}')
+    p, q = own.parameters, own.model.start.q
+    wrong = p.mean
+    wrong[p.names.index('base.pitch')] = pitch = 0.01
+    read = TrueSamples(own, own.all_channels).read
+    state = q, q[own.model.z], np.zeros(1), np.zeros(1), np.array([5e6, 2e6]), np.zeros(5), {}
+    found = read(*state, wrong, np.array([0.3, -0.7]))
+    assert (own.channels[1], own.channels[2]) == (X, Y)
+    assert found[X] == pytest.approx(0.3 - G * np.cos(pitch) + 0.1, rel=1e-12)
+    assert found[Y] == pytest.approx(-0.7 - G * np.sin(pitch), rel=1e-12)
+    assert read(*state)[Y] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_plant_says_how_its_base_is_accelerated() -> None:
+    """The file's gravity, and 1 m/s2 at 1.5 Hz along x."""
+    t = np.array([frame.stamp_ns for frame in driven()]) * 1e-9
+    x, z = (np.array([frame.samples[name] for frame in driven()]) for name in (X, Z))
+    assert np.abs(x - np.sin(3.0 * np.pi * t)).max() < 0.25 and abs(x.std() - np.sqrt(0.5)) < 0.03
+    assert z.mean() == pytest.approx(G, abs=0.01) and z.std() == pytest.approx(0.05, rel=0.1)
+
+
+def test_a_truck_that_drives_is_weighed_with_it() -> None:
+    """200 kg: inside the interval, as the motion is inside its bands; the acceleration is known. Without it the mass is
+    off by more."""
+    true, off = driven()[0].payload, {}
+    for imu in (True, False):
+        outputs, own = estimated(imu)
+        known = [output for output in outputs if output.payload.status is PayloadStatus.UPDATING]
+        off[imu] = max(abs(item.payload.mass - true) for item in known[len(known) // 2:])
+        if imu:
+            assert len(known) > 0.6 * len(outputs) and not outputs[-1].payload.faults
+            assert all(item.payload.lower <= true <= item.payload.upper for item in known)
+            assert min(coverage(own, driven(), known)) > 0.9
+            state = outputs[-1].state
+            place, at = state.names.index('base_acceleration/x'), (state.stamp_ns - driven()[0].stamp_ns) * 1e-9
+            assert state.mean[-1, place] == pytest.approx(np.sin(3.0 * np.pi * at), abs=0.2)
+    assert off[True] < 0.5 * off[False]
+
+
+WRONG = {'upside down': lambda name, value, last: -value, 'in g': lambda name, value, last: value / 9.81,
+         'silent': lambda name, value, last: float('nan'), 'stuck': lambda name, value, last: last}
+
+
+@pytest.mark.parametrize('fault, begin, words', [
+    ('upside down', 0.0, 'far outside its range: accelerometer/base_imu.z'), ('in g', 0.0, 'far outside its range'),
+    ('silent', 6.0, 'missing: accelerometer/base_imu.x'), ('stuck', 6.0, 'constant: accelerometer/base_imu.x')])
+def test_one_that_is_wrong_is_said_and_the_mass_is_held(fault: str, begin: float, words: str) -> None:
+    """Of the sign of a horizontal axis alone nothing is said here: at rest it reads next to nothing."""
+    outputs, _ = estimated(True, WRONG[fault], begin)
+    late = [output for output in outputs if output.state.stamp_ns - driven()[0].stamp_ns > (begin + 1.5) * 1e9]
+    assert len(late) > 300 and all(words in output.state.reason for output in late)
+    assert not any(output.payload.status is PayloadStatus.UPDATING for output in late)
+
+
+@pytest.mark.parametrize('imu, key, words', [
+    ('base_imu: {kind: accelerometer, body: ground}', 'sensors.base_imu.stddev', 'above 0'),
+    (IMU.replace('body: ground', 'body: ground, point: foot'), 'sensors.base_imu.point', 'one of the keys'),
+    (IMU.replace('}', ', axes: [[1, 0, 0], [1, 1, 0]]}'), 'sensors.base_imu.axes', 'perpendicular'),
+    (IMU.replace('}', ', bias: [0, 0]}'), 'sensors.base_imu.bias', '3 numbers'),
+    (f'{IMU}\n  other: {IMU.partition(": ")[2]}', 'sensors.other', 'one sensor a place'),
+    (f'{IMU}\n  pitch: {{kind: inclination, axis: pitch, stddev: 0.1 deg}}', 'sensors.pitch', 'inclination too')])
+def test_what_is_refused(imu: str, key: str, words: str) -> None:
+    with pytest.raises(DescriptionError, match=words) as caught:
+        parse_mechanism(text(imu))
+    assert caught.value.key == key
+
+
+def test_mechanisms_have_none() -> None:
+    four_bar = (known_machines()['patu655_lift'].parent.parent / 'mechanisms' / 'four_bar.yaml').read_text()
+    with pytest.raises(DescriptionError, match='that of a machine'):
+        parse_mechanism(four_bar.replace('\n  encoder:', f'\n  {IMU}\n  encoder:'))
+
+
+def test_a_calibration_knows_a_base_that_is_not_level() -> None:
+    """Its windows have what the accelerometer measures, on average over each."""
+    own, frames = machine(), driven()
+    t = np.array([frame.stamp_ns for frame in frames]) * 1e-9
+    tilt = {X: 0.5, Y: 0.0, Z: 0.0}
+    series = {name: (t, np.array([frame.samples[name] + tilt.get(name, 0.0) for frame in frames]))
+              for name in own.channels}
+    windows = windows_of(own, series)
+    names = state_names(own)[0]
+    found = windows.X[:, [names.index(f'base_acceleration/{axis}') for axis in 'xyz']]
+    assert found.mean(axis=0) == pytest.approx([0.5, 0.0, 0.0], abs=0.05)
