@@ -22,6 +22,7 @@ USUAL = 4e7             # Pa: range of a pressure sensor of a machine whose supp
 PRESSURE = 0.0025       # of its range: limit of a pressure sensor's offset; of its gain
 POSITION = 0.002        # of the coordinate's range: limit of the zero of its sensor, as mounted
 INCLINATION = radians(0.3)      # limit of the zero of an inclination sensor, as mounted
+ACCELERATION = 0.1      # m/s2: limit of the zero of an accelerometer on the base, as mounted: 10 mg
 LEVEL = radians(1.0)    # standard deviation of roll and pitch of a machine that stands where work is
 ASSUMED = f'{BEGIN}, as the file states nothing'
 
@@ -64,6 +65,9 @@ def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription, hydraul
                        gain=sensor.gain or _uniform(f'{key}.gain', PRESSURE, 1.0))
     if sensor.bias:
         return sensor
+    if sensor.on_base:
+        keys = [f'{key}.bias[{k}]' for k in range(len(sensor.axes))] if len(sensor.axes) > 1 else [f'{key}.bias']
+        return replace(sensor, bias=tuple(_uniform(name, ACCELERATION) for name in keys))
     if sensor.kind == 'inclination':
         return replace(sensor, bias=(_uniform(f'{key}.bias', INCLINATION),))
     reach = _span(machine, sensor.coordinate) if sensor.kind == 'encoder' else None

@@ -10,6 +10,7 @@ from math import exp
 
 import numpy as np
 
+from ..description.assumptions import with_assumptions
 from ..description.basics import GROUND, ZERO, Scalar
 from ..description.machine_parts import Cylinder, Parallel
 from ..description.model import MechanismDescription, Sensor
@@ -128,7 +129,7 @@ def _with_imu(machine: MechanismDescription) -> MechanismDescription:
     """An accelerometer on the base, along all axes."""
     axes = tuple(tuple(row) for row in np.eye(machine.dimension).tolist())
     imu = Sensor('base_imu', 'accelerometer', SHAKEN, body=GROUND, axes=axes)
-    return replace(machine, sensors={**machine.sensors, imu.name: imu})
+    return with_assumptions(replace(machine, sensors={**machine.sensors, imu.name: imu}))
 
 
 EFFECTS = {effect.name: effect for effect in (
