@@ -20,6 +20,7 @@ from .common_errors import NOTHING, CommonErrors
 from .filter import MassFilter
 from .gates import GATES, StateGates
 from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, noise_of, other_filters, uncertain_numbers
+from .signs import AxisSigns
 from .zeros import in_words, position_zeros
 
 HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
@@ -43,6 +44,7 @@ class JointEstimator:
         self._consider, self._stddev = parameters.consider, parameters.stddev[parameters.consider]
         self._additive, self._zeros = additive_columns(len(self._consider)), position_zeros(machine)
         low, high = machine.payload_data.limits
+        self._signs = AxisSigns(machine)
         self._least, self._span = (UNKNOWN * (high - low)) ** -2, high - low
         self.reset()
 
@@ -65,6 +67,7 @@ class JointEstimator:
     def reset(self) -> None:
         """Forget the mass, and the errors that all masses have in common."""
         self._gates.reset()
+        self._signs.reset()
         self._common = self._no_errors()
         self._same = 0.0        # logarithm of the share that counts of a load that is the same
         self._filter = MassFilter(len(self.machine.parameters.names), self.settings)
@@ -103,6 +106,8 @@ class JointEstimator:
         closed, found = self._gates.closed(mean), MassInformation.of(reported)
         taken = (closed == 0) & (found.information > 0.0)
         some, lost = int(np.count_nonzero(taken)), found.log_kept + self._distrust(found)
+        if self._filter.value is not None and self._filter.total >= self._least:
+            self._signs.take(mean, found, taken, float(self._filter.value[0]), dt)
         forgotten = lost
         if self._restarted < 1.0 and some:
             self._filter.forget(self._restarted)
@@ -206,6 +211,7 @@ class JointEstimator:
         variance = max(1 / total, variance if freedom >= CONVINCING else 0.0)
         slopes, mass = self._slopes(value), float(value[0])
         known, covariance, contradiction = self._errors()
+        contradiction = self._signs.wrong or contradiction
         stddev, low_passed = sqrt(variance + max(float(slopes @ covariance @ slopes), 0.0)), self._filter.low_passed
         return Mass(mass - float(slopes @ known), stddev, NORMAL * stddev, raw,
                     float(low_passed[0]) - float(self._slopes(low_passed) @ known), self._filter.samples, gate,

@@ -102,6 +102,25 @@ def test_an_error_of_the_force_balance_that_the_file_states(tmp_path):
     assert PayloadStatus.UPDATING in status
 
 
+def test_an_accelerometer_on_a_base_that_drives(tmp_path):
+    """It is silent, upside down and stuck for a while."""
+    machine = changed('patu655_lift', {'sensors/base_imu': {'kind': 'accelerometer', 'body': 'ground',
+                                                            'stddev': '0.05 m/s^2'}})
+    of = setup_of(machine=machine, **BETWEEN)
+    export_estimator(of, tmp_path / 'lift')
+    work = working_machine(machine, 80.0, 4, 'random', duration=14.0, physics={'base_acceleration': 1.0})
+    frames = [work.frame() for _ in range(1400)]
+    samples = np.array([[frame.samples[name] for name in machine.channels] for frame in frames])
+    commands = np.array([[frame.commands[name] for name in machine.commands] for frame in frames])
+    own = [place for place, name in enumerate(machine.channels) if name.startswith('accelerometer/')]
+    samples[700:740, own] = np.nan
+    samples[900:930, own] *= -1.0
+    samples[1100:1260, own] = samples[1100, own]
+    status, faults = compared(tmp_path / 'lift', samples, commands, of=of)
+    assert {PayloadStatus.UPDATING, PayloadStatus.NO_DATA} <= status
+    assert (Fault.MISSING | Fault.FAR | Fault.STUCK) & ~faults == Fault(0)
+
+
 def test_sensors_that_fail(folder):
     samples, commands = (part.copy() for part in motion(80.0))
     samples[900, 1] = np.nan
