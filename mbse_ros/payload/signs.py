@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of an accelerometer on the base that have the other sign: at rest a horizontal one reads next to nothing either
+"""Axes of an accelerometer on the base that have the other sign: at rest a horizontal one reads almost nothing either
 way, but while the base drives the masses that the steps measure follow its error.
 
 With the other sign a sample is off by twice the acceleration a, so a mass by -2 D a, with the derivative D of the mass
