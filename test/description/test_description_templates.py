@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from new_machines import CRANE, EXCAVATOR, MACHINES, SINGLE, along, measured, pins_of, with_answer
+from new_machines import CRANE, EXCAVATOR, LOADER, MACHINES, SINGLE, along, measured, pins_of, with_answer
 
 from mbse_ros.description.assumptions import is_assumed
 from mbse_ros.description.basics import uncertain
@@ -138,6 +138,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, Any, str, str]] = {
                                     'more than the closed length'),
     'a thick rod': (EXCAVATOR, 'arm_cylinder', '65 mm, 95 mm, 1.23 m, 2.24 m', 'arm_cylinder[1]', 'thinner'),
     'three numbers of a cylinder': (EXCAVATOR, 'arm_cylinder', '95 mm, 65 mm, 1.23 m', 'arm_cylinder', 'extended'),
+    'a bellcrank of no triangle': (LOADER, 'bellcrank', '0.6 m, 0.65 m, 1.6 m', 'bellcrank', 'make no triangle'),
+    'a tilt cylinder that is too long': (LOADER, 'tilt_cylinder', '130 mm, 70 mm, 1.05 m, 1.9 m', 'tilt_cylinder',
+                                         'tilt_base, bellcrank_pin, bellcrank, link, bucket'),
+    'a link that is too short at the ends': (
+        {**LOADER, 'tilt_cylinder': '130 mm, 70 mm, 1.25 m, 1.35 m'}, 'link', '0.95 m', 'link', 'ends of the boom'),
     'a side that is none': (CRANE, 'tilt_eye', '0.32 m, 2.66 m, left', 'tilt_eye[2]', 'above, below'),
     'sensors of nothing': (CRANE, 'positions', 'lasers', 'positions', 'strokes, angles, inclinations'),
     'a deviation of another unit': (CRANE, 'positions', 'strokes, 1 deg', 'positions[1]', 'a unit of m'),

@@ -35,7 +35,13 @@ SINGLE = {
     'kind': 'single_cylinder', 'name': 'arm', 'mass': '300 kg', 'load': '400 kg', 'arm': '2 m',
     'lift_base': '0.3 m, -0.8 m', 'lift_eye': '0.7 m, 1.4 m', 'lift_cylinder': '80 mm, 45 mm, 0.75 m, 1.15 m',
     'positions': 'strokes', 'hanging': '1.5 m'}
-MACHINES = {item['name']: item for item in (EXCAVATOR, CRANE, TWO_PIECE, SINGLE)}
+LOADER = {
+    'kind': 'wheel_loader', 'name': 'loader12', 'mass': '12 t', 'load': '4 t', 'boom': '2.6 m',
+    'lift_base': '-0.25 m, -0.75 m', 'lift_eye': '1.35 m, 1.35 m', 'lift_cylinder': '110 mm, 60 mm, 1.11 m, 1.97 m',
+    'lift_cylinders': '2', 'bucket': '0.45 m, 1.25 m, 1.30 m', 'tilt_base': '0.05 m, 0.45 m',
+    'bellcrank_pin': '1.5 m, 1.15 m', 'bellcrank': '0.60 m, 0.65 m, 1.20 m', 'link': '1.20 m',
+    'tilt_cylinder': '130 mm, 70 mm, 1.05 m, 1.60 m', 'positions': 'angles, 0.1 deg'}
+MACHINES = {item['name']: item for item in (EXCAVATOR, CRANE, TWO_PIECE, SINGLE, LOADER)}
 
 
 def pins_of(name: str) -> Pins:

@@ -97,9 +97,17 @@ class Answers:
         items = entry.items("a range and its reference, such as '[400 bar, gauge]'", 2)
         return read_number(items[0], ValueKind('Pa', 1e6, 2e8)), items[1].choice(REFERENCES, 'a reference') == 'gauge'
 
-    def optional(self, key: str, kind: ValueKind) -> float | None:
-        """A number, or none."""
-        return None if self.entries[key].value == 'none' else read_number(self.entries[key], kind)
+    def swing(self) -> float | None:
+        """How far the foot of the boom is ahead of the swing axis, m; None: not measured."""
+        return self._optional('swing', PLACE)
+
+    def hanging(self) -> float | None:
+        """From the pin of the hook to the load, m; None: it does not swing."""
+        return self._optional('hanging', HANGING)
+
+    def _optional(self, key: str, kind: ValueKind) -> float | None:
+        entry = self.entries.get(key)
+        return None if entry is None or entry.value == 'none' else read_number(entry, kind)
 
 
 def questions(kind: MachineKind) -> list[Question]:
@@ -111,7 +119,7 @@ def questions(kind: MachineKind) -> list[Question]:
     for k, link in enumerate(kind.links):
         name, cylinder = link.name, f'{link.cylinder} cylinder'
         eye = _on(name, f'{link.cylinder}_eye', f'{cylinder}, eye of its rod')
-        if kind.bucket and link is kind.links[-1]:
+        if kind.linkage == 'rocker' and link is kind.links[-1]:
             eye = Question(eye.key, f'{cylinder}, eye of its rod: from the first pin of the {name} and from the pin of '
                            "the bucket cylinder's base", '0.50 m, 0.70 m')
         base = _on(before, f'{link.cylinder}_base', f'{cylinder}, pin of its base')
@@ -123,26 +131,48 @@ def questions(kind: MachineKind) -> list[Question]:
         if not k:
             found.append(Question(f'{link.cylinder}_cylinders', f'{cylinder}s side by side', '2', '1'))
         before = name
-    if kind.bucket:
-        found += [Question('bucket', 'bucket: from its pin to the pin of the link, from its pin to the teeth, from the '
-                           'pin of the link to the teeth', '0.33 m, 1.10 m, 1.20 m'),
-                  _on(before, 'bucket_base', 'bucket cylinder, pin of its base'),
-                  Question('rocker_pin', f'rocker, its pin on the {before}: how far before the pin of the bucket, '
-                           f'along the line of the pins of the {before}, and how far above this line (a string)',
-                           '0.30 m, 0.03 m'),
-                  Question('rocker', 'rocker: from its pin to the eye of the bucket cylinder', '0.42 m'),
-                  Question('link', 'link: from the eye of the bucket cylinder to its pin on the bucket', '0.40 m'),
-                  _cylinder('bucket'),
-                  Question('swing', 'how far the foot of the boom is ahead of the swing axis, if a sensor measures the '
-                           'swing angle, else none', '0.2 m', 'none')]
-    else:
-        found.append(Question('hanging', 'from the pin of the hook to the middle of the load, if it swings, else none',
-                              '1.5 m', 'none'))
+    found += _LINKAGES[kind.linkage](before)
     return [*found, Question('positions', f'what measures the motion: {", ".join(POSITIONS)}; and its deviation',
                              'strokes, 1 mm'),
             Question('pressures', 'cylinders whose two pressures are measured: all, none, or names', 'all', 'all'),
             Question('pressure_sensors', 'range of the pressure sensors, and absolute or gauge', '400 bar, gauge',
                      '400 bar, absolute')]
+
+
+def _rocker(arm: str) -> list[Question]:
+    """Of the bucket of an excavator."""
+    return [_bucket(), _on(arm, 'bucket_base', 'bucket cylinder, pin of its base'),
+            Question('rocker_pin', f'rocker, its pin on the {arm}: how far before the pin of the bucket, along the '
+                     f'line of the pins of the {arm}, and how far above this line (a string)', '0.30 m, 0.03 m'),
+            Question('rocker', 'rocker: from its pin to the eye of the bucket cylinder', '0.42 m'),
+            Question('link', 'link: from the eye of the bucket cylinder to its pin on the bucket', '0.40 m'),
+            _cylinder('bucket'),
+            Question('swing', 'how far the foot of the boom is ahead of the swing axis, if a sensor measures the swing '
+                     'angle, else none', '0.2 m', 'none')]
+
+
+def _bellcrank(boom: str) -> list[Question]:
+    """Of the bucket of a wheel loader."""
+    return [_bucket(), Question('tilt_base', 'tilt cylinder, pin of its base: how far ahead of the foot of the '
+                                f'{boom}, and how far above it', '0.05 m, 0.45 m'),
+            _on(boom, 'bellcrank_pin', f'bellcrank, its pin on the {boom}'),
+            Question('bellcrank', 'bellcrank: from its pin to the eye of the tilt cylinder, from its pin to the pin of '
+                     'the link, from the eye to the pin of the link', '0.60 m, 0.65 m, 1.20 m'),
+            Question('link', 'link: from the bellcrank to the bucket', '1.10 m'), _cylinder('tilt')]
+
+
+def _hook(_: str) -> list[Question]:
+    """Of a crane."""
+    return [Question('hanging', 'from the pin of the hook to the middle of the load, if it swings, else none', '1.5 m',
+                     'none')]
+
+
+def _bucket() -> Question:
+    return Question('bucket', 'bucket: from its pin to the pin of the link, from its pin to the teeth, from the pin of '
+                    'the link to the teeth', '0.33 m, 1.10 m, 1.20 m')
+
+
+_LINKAGES = {'rocker': _rocker, 'bellcrank': _bellcrank, '': _hook}
 
 
 def template(kind: MachineKind) -> str:

@@ -4,8 +4,9 @@
 Nobody outside a maker's drawing office knows the masses of booms. Of excavators their shares of the operating mass are
 those of the 20 t excavator of this package (zx200.yaml: PWRI OPERA, OperaSim-AGX, Apache-2.0); centres of mass are
 between that and the centroids of the parts in the URDF of the 12 t excavator of the same project (zx120_ros). Of cranes
-they are those of the crane of this package (patu655.yaml), taken as one of 1 t. The deviations are ours: 25 % of a
-mass, 6 % of the length of the body for its centre: so wide that calibration finds what they are.
+they are those of the crane of this package (patu655.yaml), taken as one of 1 t; those of wheel loaders are ours. The
+deviations are ours: 25 % of a mass, 6 % of the length of the body for its centre: so wide that calibration finds what
+they are.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ class ChainLink:
 
 @dataclass(frozen=True)
 class MachineKind:
-    """``links`` from the machine outwards; ``bucket``: one more body that a linkage of rocker and link moves."""
+    """``links`` from the machine outwards; ``bucket``: one more body that a ``linkage`` moves: 'rocker' and link of an
+    excavator, or 'bellcrank' and link of a wheel loader."""
 
     name: str
     text: str
     links: tuple[ChainLink, ...]
     bucket: ChainLink | None = None
+    linkage: str = ''
     load: float = 0.12      # largest, as a share of the mass
 
 
@@ -53,10 +56,15 @@ BAR = 0.002                 # of the mass: rocker, and link
 LOAD_CENTER = 0.45, 0.23, 0.08      # of a bucket's load, as shares of pin to teeth; deviation
 _CRANE = ChainLink('boom', 'lift', 0.15, (0.45, 0.02), 0.27, -1, -1)
 KINDS = {kind.name: kind for kind in (
-    MachineKind('excavator', 'excavator with a mono boom and a bucket linkage', (_BOOM, _ARM), _BUCKET),
+    MachineKind('excavator', 'excavator with a mono boom and a bucket linkage', (_BOOM, _ARM), _BUCKET,
+                'rocker'),
     MachineKind('two_piece_excavator', 'excavator whose boom has two pieces, with a cylinder between them', (
         ChainLink('boom', 'boom', 0.07, (0.5, 0.03), 0.27, -1, 1),
-        ChainLink('upper_boom', 'adjust', 0.055, (0.45, 0.03), 0.27, -1, -1), _ARM), _BUCKET),
+        ChainLink('upper_boom', 'adjust', 0.055, (0.45, 0.03), 0.27, -1, -1), _ARM), _BUCKET,
+                'rocker'),
+    MachineKind('wheel_loader', 'wheel loader with a Z-bar linkage', (
+        ChainLink('boom', 'lift', 0.08, (0.5, 0.0), 0.3, -1, -1),),
+                ChainLink('bucket', 'tilt', 0.075, (0.4, 0.2), 0.3, 1, 1), 'bellcrank', 0.3),
     MachineKind('loader_crane', 'loader or forestry crane with two booms', (
         _CRANE, ChainLink('outer_boom', 'tilt', 0.17, (0.45, 0.02), 0.3, 1, 1)), load=1.0),
     MachineKind('one_boom_crane', 'crane with one boom', (_CRANE,), load=1.0),

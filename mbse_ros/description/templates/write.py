@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .answers import HANGING, PLACE, POSITIONS
+from .answers import POSITIONS
 from .geometry import TAPE, Point
 from .kinds import (
     BAR,
@@ -33,7 +33,7 @@ def text_of(layout: MachineLayout) -> str:
 
 
 def _swing(layout: MachineLayout) -> float | None:
-    return layout.answers.optional('swing', PLACE) if layout.kind.bucket else None
+    return layout.answers.swing()
 
 
 def _head(layout: MachineLayout) -> list[str]:
@@ -68,10 +68,9 @@ def _starts(layout: MachineLayout) -> list[str]:
 
 def _ground(layout: MachineLayout) -> list[str]:
     """The first pins, on the ground or on the upper structure."""
-    ahead, name = _swing(layout), layout.cylinders[0].name
-    base = _place(layout.base, (TAPE, TAPE))
-    if ahead is None:
-        return ['points:', '  foot: {fixed: [0 m, 0 m, 0 m]}', f'  {name}_base: {{fixed: {base}}}', '']
+    if _swing(layout) is None:
+        return ['points:', '  foot: {fixed: [0 m, 0 m, 0 m]}', *(
+            f'  {name}: {{fixed: {_place(place, (TAPE, TAPE))}}}' for name, place in layout.ground.items()), '']
     return ['points:', '  swing_axis: {fixed: [0 m, 0 m, 0 m]}', '']
 
 
@@ -79,14 +78,13 @@ def _bodies(layout: MachineLayout) -> Iterable[str]:
     yield 'bodies:                                      # moments of inertia about the centre of mass'
     mass, ahead = layout.answers.mass, _swing(layout)
     if ahead is not None:
-        upper, name = UPPER[0] * mass, layout.cylinders[0].name
-        x, z = layout.base
+        upper = UPPER[0] * mass
+        bases = ''.join(f', {name}: {_place((ahead + x, z), (TAPE, TAPE))}' for name, (x, z) in layout.ground.items())
         yield from ('  upper:                                     # it only swings',
                     f'    mass: {_assumed(upper, "kg", MASS_SPREAD)}', '    center_of_mass: [0 m, 0 m, 0 m]',
                     f'    inertia: {{zz: {_assumed(upper * (UPPER[1] * layout.bodies[0].length) ** 2, "kg*m^2", 0.5)}'
                     '}',
-                    f'    points: {{axis: [0 m, 0 m, 0 m], foot: {_place((ahead, 0.0), (TAPE, 0.0))}, '
-                    f'{name}_base: {_place((ahead + x, z), (TAPE, TAPE))}}}')
+                    f'    points: {{axis: [0 m, 0 m, 0 m], foot: {_place((ahead, 0.0), (TAPE, 0.0))}{bases}}}')
     for body in layout.bodies:
         yield from _body(body, mass, ahead is not None)
     yield ''
@@ -173,7 +171,7 @@ def _payload(layout: MachineLayout) -> Iterable[str]:
         yield f'payload: {{body: bucket, contact: bucket.teeth, {limits},'
         yield f'  center: {_place((along, off), (spread, spread), True)}}}'
     else:
-        hanging = layout.answers.optional('hanging', HANGING)
+        hanging = layout.answers.hanging()
         swings = '' if hanging is None else (
             f', hanging: {{value: {_metres(hanging)}, stddev: {_metres(0.1 * hanging)}}}')
         yield f'payload: {{point: {last.link.name}.tip, {limits}{swings}}}'
