@@ -11,7 +11,7 @@ from typing import Any
 from ..description.language.document import read_document
 from ..description.load import parse_mechanism
 from ..description.templates.answers import read_answers
-from ..description.templates.layout import layout_of
+from ..description.templates.chain import layout_of
 from ..description.templates.write import text_of
 from ..report.result import Answer
 from ..resources import read_text, write_whole

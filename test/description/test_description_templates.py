@@ -18,9 +18,9 @@ from mbse_ros.description.basics import uncertain
 from mbse_ros.description.language.document import read_document
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.templates.answers import questions, read_answers, template
+from mbse_ros.description.templates.chain import layout_of
 from mbse_ros.description.templates.geometry import TAPE, NoTriangleError, apex, deviations
 from mbse_ros.description.templates.kinds import KINDS
-from mbse_ros.description.templates.layout import layout_of
 from mbse_ros.description.templates.write import text_of
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import load_machine
