@@ -7,9 +7,10 @@ Simulated machines move at random, with a load that stays. From 6, 12 and 18 s o
 pushes at `payload.contact` against its motion; or none does. The observer's file has numbers drawn from their
 deviations (`--right`: those of the machine). Each tenth segment after 5 s counts, while the size of the soil's force is
 constant over its window. The force is a mean over the window, and so is the true one: errors of size and direction, and
-whether the 95 % ellipse of x and z holds it; beside it whether that holds the true force in the middle of the window,
-which turns with the tool's motion. Without soil, or between two, the true force is 0: `holds` of 0 kN are these
-segments. `sure`: segments of free motion whose force `estimate` would call not chance.
+whether the 95 % ellipse of x and z holds it (a mean over the draws, and its standard error); beside it whether that
+holds the true force in the middle of the window, which turns with the tool's motion. Without soil, or between two, the
+true force is 0: `holds` of 0 kN are these segments. `sure`: segments of free motion whose force `estimate` would call
+not chance.
 """
 
 from __future__ import annotations
@@ -151,16 +152,18 @@ class TrueForce:
 
 
 def line(title: tuple, rows: np.ndarray) -> dict:
-    """Figures of some segments."""
+    """Figures of some segments, rows as of ``run`` with their draw in a last column."""
     known = rows[rows[:, 1] > 0]
     if not len(known):
         print(f'{title[0]:10} {title[1]:11} {title[2] / 1e3:4.0f} {len(rows):9}   none known', flush=True)
         return {'machine': title[0], 'valve': title[1], 'soil': title[2], 'segments': len(rows), 'known': 0.0}
     size, soil = np.abs(known[:, 3]), title[2] > 0
-    found = {'segments': len(rows), 'known': len(known) / len(rows), 'holds': np.mean(known[:, 5] < ELLIPSE),
-             'size_95': np.quantile(size, 0.95), 'sure': int(known[:, 7].sum())}
+    holds = np.array([np.mean(known[known[:, -1] == draw, 5] < ELLIPSE) for draw in np.unique(known[:, -1])])
+    error = holds.std(ddof=1) / np.sqrt(len(holds)) if len(holds) > 1 else np.nan
+    found = {'segments': len(rows), 'known': len(known) / len(rows), 'draws': len(holds), 'holds': holds.mean(),
+             'holds_error': error, 'size_95': np.quantile(size, 0.95), 'sure': int(known[:, 7].sum())}
     text = (f'{title[0]:10} {title[1]:11} {title[2] / 1e3:4.0f} {found["segments"]:9} {found["known"]:6.2f}'
-            f' {found["holds"]:6.3f} {found["size_95"]:9.0f}')
+            f' {len(holds):5} {found["holds"]:6.3f} {error:6.3f} {found["size_95"]:9.0f}')
     if soil:
         found |= {'holds_middle': np.mean(known[:, 6] < ELLIPSE), 'angle_95': np.quantile(known[:, 4], 0.95),
                   'size_within': np.mean(size < 0.05 * known[:, 2] + 300.0),
@@ -191,8 +194,9 @@ def main() -> None:
     for job, tables in zip(jobs, many(run, jobs, args.jobs, args.cluster)):
         for valve, rows in zip(job.valves, tables):
             for row in rows:
-                found.setdefault((job.machine, valve, job.soil if row[0] else 0.0), []).append(row)
-    print('machine    valve         kN  segments  known  holds  size 95%  5%+300N  angle 95%  <10 deg  middle')
+                found.setdefault((job.machine, valve, job.soil if row[0] else 0.0), []).append([*row, job.seed])
+    print('machine    valve         kN  segments  known draws  holds   s.e.  size 95%  5%+300N  angle 95%  <10 deg  '
+          'middle')
     table = [line(title, np.array(found[title])) for title in sorted(found)]
     if args.json:
         args.json.write_text(json.dumps({'rows': table}, indent=1))
