@@ -125,8 +125,9 @@ def test_the_report(records, tmp_path) -> None:
     try:
         browser.open((tmp_path / 'report' / 'index.html').as_uri())
         browser.wait_for("document.querySelectorAll('.plot .main-svg').length > 3")
-        assert browser.value("[...document.querySelectorAll('h2')].map(h => h.textContent).slice(0, 4).join()") == (
-            'Loads,Against known masses,Trucks,Largest causes of the total\'s interval')
+        assert browser.value("[...document.querySelectorAll('h2')].map(h => h.textContent).slice(0, 5).join()") == (
+            'Total of the loads that are trusted,Loads,Against known masses,Trucks,Largest causes of the total\'s '
+            'interval')
         assert browser.value("[...document.querySelectorAll('td')].filter(d => d.textContent === 'undone').length") == 1
         assert browser.value("document.querySelectorAll('#chart-errors .points path').length") == 3
         assert not browser.errors()
