@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..description.age import age_text, as_calibrated, drifting
+from ..description.consistency import odd_bodies
 from ..description.coordinate_units import measured_unit, shown, unit_of
 from ..description.explain import explain
 from ..description.load import describe
@@ -88,7 +89,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     check_start(model)
     check_determined(model)
     sections = [*explain(description), equation_section(model), start_section(model)]
-    odd, end, trouble = list(model_warnings(model)), 'all loops close at the start', None
+    odd, end, trouble = [*odd_bodies(description), *model_warnings(model)], 'all loops close at the start', None
     if machine is None:
         if settings:
             try_filter(model, settings)

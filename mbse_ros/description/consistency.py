@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .model import Body, Joint, MechanismDescription
 from .start import rpy_rotation
 
 _MOMENTS = ('xx', 'yy', 'zz')
+FARTHEST, NEAREST = 3.0, 0.03       # radius of gyration as a share of the size of a body, of real ones
 
 
 def check_mechanism(mechanism: MechanismDescription, free: Collection[str]) -> None:
@@ -36,6 +37,21 @@ def check_machine(machine: MechanismDescription) -> None:
         if tree and not closed <= length <= longest:
             raise DescriptionError(machine.file, f'cylinders.{name}', f'{length:.6g} m between the pins at the start',
                                    f'{closed:.6g} to {longest:.6g} m, closed_length to closed_length + stroke')
+
+
+def odd_bodies(mechanism: MechanismDescription) -> Iterator[str]:
+    """Bodies whose mass and moments of inertia do not fit their size: another unit."""
+    for name, body in mechanism.bodies.items():
+        moments = [item.value for item in body.inertia[:3] if item.value > 0.0]
+        size = max((float(np.linalg.norm(np.subtract(nominal(point), nominal(body.center_of_mass))))
+                    for point in body.points.values()), default=0.0) if body.center_of_mass else 0.0
+        for moment in moments if size > 0.0 else ():
+            radius = (moment / body.mass.value) ** 0.5
+            if not NEAREST * size <= radius <= FARTHEST * size:
+                yield (f'bodies.{name}: {body.mass.value:.4g} kg with {moment:.4g} kg*m^2 has a radius of gyration of '
+                       f'{radius:.3g} m, expected {NEAREST * size:.2g} to {FARTHEST * size:.2g} m, as its points are '
+                       f'up to {size:.3g} m from its centre of mass: are the units right?')
+                break
 
 
 def _start_place(machine: MechanismDescription, ref: PointRef) -> np.ndarray:

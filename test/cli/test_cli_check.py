@@ -67,6 +67,14 @@ def test_a_bore_in_another_unit_is_odd(tmp_path, bore, rod, odd):
     assert (f'warning: cylinders.lift.bore: {bore} mm, with a stroke of 535 mm' in done.err) is odd
 
 
+@pytest.mark.parametrize('mass, odd', [('143.66 kg', False), ('5 kg', False), ('0.5 kg', True), ('1e6 kg', True)])
+def test_a_mass_that_does_not_fit_the_moment_of_inertia_is_odd(tmp_path, mass, odd):
+    """67 kg m2 and points within 1.7 m: a radius of gyration between 5 cm and 5 m."""
+    (tmp_path / 'own.yaml').write_text(LIFT.replace('143.66 kg', mass))
+    done = mbse('check', tmp_path / 'own.yaml')
+    assert done.status == 0 and ('warning: bodies.boom: ' in done.err) is odd, done
+
+
 @pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('word, said', [
     ('payload.min_speed=0.002', 'payload.min_speed: 0.002 m/s is below the speed up to which friction changes'),
