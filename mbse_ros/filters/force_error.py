@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of the force balance, found where sensors contradict it: friction of another form, a force beside the
-piston, another body than in the file.
+"""The error of the model, found where sensors contradict it: of the force balance (friction of another form, a force
+beside the piston, another body than in the file), or of the pressures (another valve, hose or pump).
 
 A balance that is trusted more than it deserves pulls motion and pressures away from their samples, always to the same
-side. Innovations of a filter that is right have mean 0: so their means over ``WINDOWS`` are compared with their own
-deviations, and with what the uncertain numbers of the file make of them; at rest, where friction hides what pressures
-show, none counts. Where one is beyond, the last ``REPLAY`` s run again with larger densities of the balance's error (a
-bank, half a decade apart): if one of them takes the bias away, the balance is what is wrong, and the smallest that
-does, and a decade for what the motion has already given way, holds from then on. A valve or a sensor that is wrong
-keeps its bias with any of them, and nothing changes. What was weighed before counts as if that density had been known.
+side; so does a model of the flows. Innovations of a filter that is right have mean 0: so their means over ``WINDOWS``
+are compared with their own deviations, and with what the uncertain numbers of the file make of them; at rest, where
+friction hides what pressures show, none counts; samples beyond the gate do, but no more than others. Where one is
+beyond, the last ``REPLAY`` s run again with larger densities (a bank, half a decade apart): of the balance's error, of
+all equations alike, since a file that is wrong of one cylinder is wrong of the others; of the pressures' random walk;
+of both. Those that take the bias away are compared by their likelihood, at the smallest density that does; that of the
+pressures has to be likelier than no error, too, since they may follow whatever is wrong. What holds from then on is
+that density, and a decade for what the motion has already given way. A sensor that is wrong keeps its bias with any of
+them, and nothing changes. What was weighed before counts as if that density had been known.
 
 What the file states (``force_error`` of a cylinder) is known from the start, and the search goes on from there.
 
-From then on the residuals of the balance say how large its error is (covariance matching: R. K. Mehra, Approaches to
-adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the density rises with them at once and falls within
-``FALLS``. The error is one and the same for a while: for the motion as long as ``TIME``, for the mass, which adds up
-what it learns, ``LASTS``.
+From then on the residuals of the balance, and the means of the pressures' innovations, say how large the error is
+(covariance matching: R. K. Mehra, Approaches to adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the
+density rises with them at once and falls within ``FALLS``. The balance's error is one and the same for a while: for the
+motion as long as ``TIME``, for the mass, which adds up what it learns, ``LASTS``.
 """
 
 from __future__ import annotations
@@ -34,11 +37,13 @@ from .hydraulic_dekf import HydraulicFilter
 from .hydraulic_model import HydraulicModel, largest_pressure
 from .hydraulic_state import MPA
 from .mass_information import LARGEST_ACTIVITY
+from .observer_settings import ObserverSettings
 from .parts.step import RunningFilter
 
 WINDOWS = np.array([0.3, 1.0, 3.0])     # s over which innovations are averaged, the older ones fading
 BIASED = 5.0        # deviations of such a mean, from which it is no chance
 CLIPPED = 2.5       # deviations that one sample counts at most: a few that are far off make no bias
+GATED = 6.5         # ... in what runs again: about those of the gate
 REPLAY = 0.5        # s that run again
 ENOUGH = 0.5        # share of that without which a bias may be one sample's
 LESS = 0.1          # share of the squares of the means over that time that an error of the balance leaves
@@ -54,6 +59,7 @@ USUAL = 0.1         # largest error that is looked for by default, a share of th
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that share of it is enough: a force that is
                                 # not in the file is there from the first motion on, loads come later
+EARLY = 3.0         # the same, after which a bias of a machine whose tool touches something is soil
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
@@ -80,12 +86,13 @@ def stated_keys(machine: Machine) -> list[str]:
 
 
 class ForceError:
-    """Of an observer that weighs by equations (a,). ``density`` (a,), MPa^2 s: of what is found besides the stated
-    ``force_psd`` and what the file ``known`` (a,), 0 where nothing is.
+    """Of an observer that weighs by equations (a,). What is found besides the stated densities, and ``known`` (a,),
+    that of the file: ``density`` (a,), MPa^2 s, and ``walk``, MPa^2/s, of the pressures; 0 where nothing is.
 
-    ``largest``: standard deviation of the error that is looked for at most, as a share of the machine's largest
-    pressure on the pistons; 0: none is; below 0: ``USUAL``, and none of a machine whose tool touches
-    something or whose load hangs.
+    The setting ``force_error`` is the standard deviation of the balance's error that is looked for at most, as a share
+    of the machine's largest pressure on the pistons; 0: none is; -1: ``USUAL``, none of a machine whose load hangs, and
+    of one whose tool touches something only until it has agreed with its file for ``EARLY``. ``pressure_error``,
+    MPa^2/s: the same of the pressures.
     """
 
     def __init__(self, machine: Machine, model: HydraulicModel, filter_: HydraulicFilter) -> None:
@@ -100,29 +107,35 @@ class ForceError:
         state, (low, high) = filter_.state.places, machine.payload_data.limits
         self._moved, self._silent = state['moved'], ~self._concerns.any(axis=0)
         self._activity, self._mass, self._another = state['mass'].start, state['x'].stop - 1, ANOTHER * (high - low)
+        self._pressures = np.array([name.startswith('pressure/') for name in machine.channels])
         self._pressure, self._channels = largest_pressure(machine) / MPA, m
         tuning, outputs = filter_.tuning.places, filter_.outputs.places
-        self._balance, self._slow = tuning['force_psd'], tuning['force_slow']
+        self._balance, self._slow, self._walk = (tuning[name] for name in ('force_psd', 'force_slow', 'pressure_psd'))
         self._innovation, self._spread, self._shared = (
             outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         payload = machine.description.payload
         self.known, self._known_slow = stated_errors(machine)
-        self._usual = 0.0 if machine.swings or payload is not None and payload.contact else USUAL
-        self.configure(0.0, 0.0)
+        self._usual = 0.0 if machine.swings else USUAL
+        self._touches = payload is not None and bool(payload.contact)
+        self.configure(ObserverSettings())
 
-    def configure(self, stated: float, largest: float) -> None:
-        """With a stated ``force_psd``; nothing is known of an error beyond it. Raises SettingError."""
+    def configure(self, settings: ObserverSettings) -> None:
+        """Nothing is known of an error beyond the stated densities. Raises SettingError."""
+        largest = settings.force_error
         if -1.0 < largest < 0.0:
             raise SettingError('observer.force_error', largest, '-1, or from 0 to 1')
+        self._until = EARLY if largest < 0.0 and self._touches else inf
         largest = self._usual if largest < 0.0 else largest
-        self._stated, self._largest = stated + self.known, 2.0 * (largest * self._pressure) ** 2 * TIME
+        self._stated = np.append(settings.force_psd + self.known, settings.pressure_psd)
+        self._largest = np.append(np.full(len(self.known), 2.0 * (largest * self._pressure) ** 2 * TIME),
+                                  settings.pressure_error)
         self.reset()
 
     def reset(self) -> None:
         """Nothing is known."""
-        self.density, self._peak = np.zeros(len(self._concerns)), np.zeros(len(self._concerns))
-        self.active, self._agreed = False, 0.0
+        self._densities, self._peak = np.zeros((2, len(self._concerns) + 1))
+        self._agreed = 0.0
         self.interrupt()
 
     def interrupt(self) -> None:
@@ -137,21 +150,33 @@ class ForceError:
         self._sums = np.zeros((3, len(WINDOWS), size))
 
     @property
-    def stddev(self) -> np.ndarray:
-        """Of the error (a,), MPa on the pistons."""
-        return np.sqrt(self.density / (2.0 * TIME))
+    def found(self) -> np.ndarray | None:
+        """Standard deviations (a,), MPa on the pistons, of the balance's error, and the density (1,) of the pressures,
+        MPa^2/s; None where nothing was found."""
+        return np.append(np.sqrt(self.density / (2.0 * TIME)), self.walk) if self._densities.any() else None
+
+    @property
+    def density(self) -> np.ndarray:
+        """Of the force balance (a,), MPa^2 s, 0 where nothing was found."""
+        return self._densities[:-1]
+
+    @property
+    def walk(self) -> float:
+        """Of the pressures, MPa^2/s, 0 where nothing was found."""
+        return float(self._densities[-1])
 
     def slow(self, density: np.ndarray) -> np.ndarray:
         """By what (a,) the mass takes the variance of such an error more than once."""
         return np.where(density > 0.0, LASTS / TIME - 1.0, self._known_slow)
 
     def take(self, running: RunningFilter[HydraulicFilter], start: np.ndarray, u: np.ndarray, y: np.ndarray, dt: float,
-             quiet: bool) -> float:
+             quiet: bool, outside: bool = False) -> float:
         """After a segment of steps ``dt``, s, from the flat state ``start`` with inputs ``u`` and outputs ``y``: the
         share of what was known of the mass that still counts, nearly always 1; else ``running`` has the state with the
-        density that is found. ``quiet``: no sample was left out, no equation closed, and no force acts from outside.
+        density that is found. ``quiet``: commands are not rare, and no equation is closed; ``outside``: a force acts
+        from outside, so that the balance is not used.
         """
-        if not self._largest:
+        if not self._largest.any():
             return 1.0
         if not quiet:
             self.interrupt()
@@ -169,9 +194,10 @@ class ForceError:
         wrong = np.any(self._concerns & biased, axis=1) if np.count_nonzero(biased) else biased[:0]
         self._agreed += len(u) * dt * (there.any() and not wrong.any())
         if wrong.any() and self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY:
-            return self._found(running, wrong)
-        if self.active:
-            self._match(squares[self._channels:], len(u) * dt)
+            return self._found(running, wrong, outside)
+        if self._densities.any() and not outside:
+            flows = squares[:self._channels][self._pressures].max(initial=0.0)
+            self._match(np.append(squares[self._channels:], flows), len(u) * dt)
         return 1.0
 
     def _follow(self, there: np.ndarray, y: np.ndarray, dt: float) -> np.ndarray:
@@ -199,77 +225,108 @@ class ForceError:
         kept = np.exp(-duration / WINDOWS)
         return np.array([kept, kept ** 2, kept])[:, :, None]
 
-    def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray) -> float:
+    def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray, outside: bool) -> float:
         """Look for the density with which equations that may be ``wrong`` (a,) agree with the samples."""
-        now = np.maximum(self.density, self._stated)
+        now = np.maximum(self._densities, self._stated)
         channels = self._concerns[wrong].any(axis=0)
-        before = self._bias([(there, y) for *_, y, there in self._segments], channels)
-        tried = [(share, np.where(wrong, np.maximum(now, share * self._largest), self.density)) for share in BANK]
-        # most biases are those of something else, and then of no density
-        left = self._replay(running, tried[-1][1], channels)[0] if SAID <= before < inf else before
-        if left < LESS * before and not self._another_load(running, channels, before):
-            enough = max(NEARLY[0] * left, NEARLY[1] * before)
-            share = next(share for share, density in tried if share == BANK[-1] or (density > now).any()
-                         and self._replay(running, density, channels)[0] <= enough)
-            found = np.where(wrong, np.maximum(now, min(MARGIN * share, 1.0) * self._largest), self.density)
-            running.state = self._replay(running, found, channels)[1]
-            self.density, self.active = found, True
-            self._peak[wrong] = 1.0
+        seen = [(there, y) for *_, y, there in self._segments]
+        before, likely = self._bias(seen, channels)
+        balance = np.append(np.ones(len(wrong), dtype=bool), False)
+        force, flow = balance & (self._largest > now), ~balance & (self._largest > now)
+        force &= not outside and self._agreed < self._until
+        found = [item for item in (self._enough(running, parts, channels, before) for parts in (force, flow)) if item]
+        if not found and force.any() and flow.any():
+            found = [item for item in [self._enough(running, force | flow, channels, before)] if item]
+        best = max(found, key=lambda item: item[0], default=None)
+        if best and best[2][-1] and best[0] < likely:
+            best = next((item for item in found if not item[2][-1]), None)
+        if best and not self._another_load(running, channels, before, best[0] if best[2][-1] else -inf):
+            _, share, parts = best
+            found_now = np.where(parts, np.maximum(now, min(MARGIN * share, 1.0) * self._largest), self._densities)
+            running.state = self._replay(running, found_now, channels)[2]
+            self._densities, self._peak[parts] = found_now, 1.0
             self.interrupt()
-            return float(np.min(now / np.maximum(found, now)))
+            return float(np.min(now / np.maximum(found_now, now)))
         wait = self._again
         self.interrupt()
         self._wait, self._again = wait, min(2.0 * wait, LONGEST)
         return 1.0
 
-    def _another_load(self, running: RunningFilter[HydraulicFilter], channels: np.ndarray, before: float) -> bool:
-        """Whether a load that changes explains the bias ``before`` of channels; then it may, from now on."""
-        left, state = self._replay(running, self.density, channels, True)
+    def _enough(self, running: RunningFilter[HydraulicFilter], parts: np.ndarray, channels: np.ndarray, before: float
+                ) -> tuple[float, float, np.ndarray] | None:
+        """The smallest densities of these ``parts`` (a + 1,) that take the bias ``before`` away: logarithm of their
+        likelihood, share of the largest, and parts; None where not even the largest do."""
+        now = np.maximum(self._densities, self._stated)
+        if not parts.any() or before < SAID:
+            return None     # most biases are those of something else, and then of no density
+        least = self._replay(running, np.where(parts, self._largest, self._densities), channels)[0]
+        if not least < LESS * before:
+            return None
+        enough = max(NEARLY[0] * least, NEARLY[1] * before)
+        for share in BANK:
+            density = np.where(parts, np.maximum(now, share * self._largest), self._densities)
+            if (density > now).any():
+                left, likely, _ = self._replay(running, density, channels)
+                if left <= enough or share == BANK[-1]:
+                    return likely, float(share), parts
+        return None
+
+    def _another_load(self, running: RunningFilter[HydraulicFilter], channels: np.ndarray, before: float, than: float
+                      ) -> bool:
+        """Whether a load that changes explains the bias ``before`` of channels, with a likelihood of more ``than`` so
+        much; then it may, from now on."""
+        left, likely, state = self._replay(running, self._densities, channels, True)
         another = self._another * max(1.0 - self._agreed / AGREED, SURELY)
-        if not (left < LESS * before and abs(state[self._mass] - self._segments[0][0][self._mass]) > another):
+        if not (left < LESS * before and abs(state[self._mass] - self._segments[0][0][self._mass]) > another
+                and likely > than):
             return False
         running.state[self._activity] = LARGEST_ACTIVITY
         return True
 
     def _replay(self, running: RunningFilter[HydraulicFilter], density: np.ndarray, channels: np.ndarray,
-                changes: bool = False) -> tuple[float, np.ndarray]:
-        """Bias of the channels, and the flat state, after the last segments with a density (a,); with a load that
-        ``changes`` all the time, if it is to."""
+                changes: bool = False) -> tuple[float, float, np.ndarray]:
+        """Bias of the channels, infinite where one of them is noise that no density explains, logarithm of the
+        likelihood, and the flat state, after the last segments with densities (a + 1,); with a load that ``changes``
+        all the time, if it is to."""
         state, seen = self._segments[0][0], []
         for _, u, p, _, there in self._segments:
             p = p.copy()
             if changes:
                 state = state.copy()
                 state[self._activity] = LARGEST_ACTIVITY
-            p[self._balance], p[self._slow] = np.maximum(p[self._balance], density), self.slow(density)
+            p[self._balance], p[self._slow] = np.maximum(p[self._balance], density[:-1]), self.slow(density[:-1])
+            p[self._walk] = np.maximum(p[self._walk], density[-1])
             state, y, _ = running.steps(state, u, p)
             seen.append((there, y))
-        return self._bias(seen, channels), state
+        return *self._bias(seen, channels, NOISY), state
 
-    def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray) -> float:
+    def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray, noisy: float = 1e300
+              ) -> tuple[float, float]:
         """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
-        segments with samples that count and outputs; infinite where one of them is noise that no density explains."""
+        segments with samples that count and outputs; infinite where the mean square of what else is in one is
+        ``noisy``. Logarithm of the likelihood of all innovations, but for a constant."""
         sums, squares, counts, known = np.zeros((4, self._channels))
+        likely = 0.0
         for there, y in seen:
             ratios = np.where(there, y[:, self._innovation], 0.0) / np.sqrt(y[:, self._spread])
+            ratios = np.clip(ratios, -GATED, GATED)
             sums += np.add.reduce(ratios)
             squares += np.add.reduce(ratios ** 2)
+            likely -= 0.5 * float(np.sum(np.log(y[:, self._spread]), where=there))
             counts += np.count_nonzero(there, axis=0)
             known += np.add.reduce(np.where(there, y[:, self._shared][:, :self._channels], 0.0))
-        left = squares - sums ** 2 / np.maximum(counts, 1.0)
-        return inf if np.any((left > NOISY * counts)[channels]) else float(np.sum(
-            (sums ** 2 / np.maximum(counts + known ** 2, 1.0))[channels]))
+        left, likely = squares - sums ** 2 / np.maximum(counts, 1.0), likely - 0.5 * float(squares.sum())
+        return inf if np.any((left > noisy * counts)[channels]) else float(np.sum(
+            (sums ** 2 / np.maximum(counts + known ** 2, 1.0))[channels])), likely
 
     def _match(self, squares: np.ndarray, duration: float) -> None:
-        """Follow the residuals of the balance, by their ``squares`` (a,)."""
-        known = self.density > 0.0
+        """Follow the residuals of the balance, and the pressures, by their ``squares`` (a + 1,)."""
+        known = self._densities > 0.0
         self._peak = np.maximum(self._peak * exp(-duration / FALLS), squares)
         rises = known & (squares > MATCHED ** 2)
         if rises.any():
-            self.density = np.where(rises, np.minimum(self.density * squares, self._largest), self.density)
-            self._sums[:, :, self._channels:][:, :, rises] = 0.0
+            self._densities = np.where(rises, np.minimum(self._densities * squares, self._largest), self._densities)
+            self._sums[:, :, np.append(rises[-1] & self._pressures, rises[:-1])] = 0.0
         else:
             falls = np.minimum(self._peak, 1.0) ** (duration / FALLS)
-            self.density = np.where(self.density * falls > self._stated, self.density * falls, 0.0)
-            self.active = bool(self.density.any())
-
+            self._densities = np.where(self._densities * falls > self._stated, self._densities * falls, 0.0)

@@ -109,12 +109,11 @@ class HydraulicObserver:
         tuning = self.filter.tuning
         known = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
         known |= {name: np.zeros(tuning.parts[name]) for name in ('force_psd', 'force_slow')}
-        self.running.tuning = tuning.flat(**known, dt=0.0, variance=self._variance, p=self.machine.parameters.mean,
-                                          nominal_payload=np.full(tuning.parts['nominal_payload'][0],
-                                                                  settings.nominal_payload))
+        known |= {'nominal_payload': np.full(tuning.parts['nominal_payload'][0], settings.nominal_payload)}
+        self.running.tuning = tuning.flat(**known, dt=0.0, variance=self._variance, p=self.machine.parameters.mean)
         self._stated_psd: float | np.ndarray = settings.force_psd
         if self._error:
-            self._error.configure(settings.force_psd, settings.force_error)
+            self._error.configure(settings)
             self._stated_psd = settings.force_psd + self._error.known
             self.running.tuning[self._slow] = self._error.slow(self._error.density)
         self._force_psd = self._stated_psd
@@ -252,11 +251,10 @@ class HydraulicObserver:
         else:
             np.copyto(u[:, :m], values, where=plan.used)
         held = self.running.state
-        before = held[self._mean]
-        y, innovation, variance, rejected = self._run(u, plan, rare)
+        before, (y, innovation, variance, rejected) = held[self._mean], self._run(u, plan, rare)
         if self._error:
-            quiet = rare is None and self._open is None and not (self._outside.acts or np.count_nonzero(rejected))
-            self._distrust(self._error.take(self.running, held, u, y, dt, quiet), y)
+            quiet = rare is None and self._open is None
+            self._distrust(self._error.take(self.running, held, u, y, dt, quiet, self._outside.acts), y)
         after = self.running.state
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
@@ -267,11 +265,12 @@ class HydraulicObserver:
                              isfinite(np.add.reduce(after)),
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
                              self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else (),
-                             self._error.stddev if self._error and self._error.active else None)
+                             self._error.found if self._error else None)
 
     def _distrust(self, share: float, y: np.ndarray) -> None:
-        """Of what was known of the mass before the last step in ``y`` only a share still counts."""
+        """Of what was known of the mass before the last step in ``y`` only a share counts: it was no outside force."""
         if share < 1.0:
+            self._outside.reset()
             x, mass = self.running.state, self._full[-1, -1]
             x[mass] = max(x[mass], min(x[mass] / share, ANY ** 2))
             y[-1, self._weighing.stop + LOG_TRUSTED] = log(share)
@@ -343,7 +342,8 @@ class HydraulicObserver:
         """Let pressures follow their samples where commands are ``rare``; what was weighed before may be wrong."""
         if rare and not self._rare and self.model.weighs:
             self.running.state[self._mass_activity] = LARGEST_ACTIVITY
-        self._rare, self.running.tuning[self._pressure_psd] = rare, max(self.settings.pressure_psd, DENSITY * rare)
+        self._rare, walk = rare, self._error.walk if self._error else 0.0
+        self.running.tuning[self._pressure_psd] = max(self.settings.pressure_psd, DENSITY * rare, walk)
 
     def _rerun(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those rejected.

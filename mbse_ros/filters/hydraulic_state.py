@@ -56,8 +56,9 @@ class SegmentResult(NamedTuple):
     numbers. ``weighing`` (n, 4 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
     mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know. ``rare``: channels whose
     samples are too rare for this motion, the worst first, and by how many of their standard deviations the lines
-    between may be off. ``force_error`` (a,): standard deviation, MPa on the pistons, of the error that was
-    found in each equation of the force balance; None: none was."""
+    between may be off. ``force_error`` (a + 1,): standard deviation, MPa on the pistons, of the error
+    that was found in each equation of the force balance, and density, MPa^2/s, of that of the pressures; None: none
+    was."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -76,14 +77,14 @@ def last_samples(innovations: np.ndarray, variances: np.ndarray, there: np.ndarr
                  ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Innovation, variance and rejection (ny,) of the last sample of each channel in steps with ``innovations`` and
     their ``variances`` (n, ny); ``there`` (n, ny): whether there is a sample; ``refused``: those by step and channel
-    that were left out, with both numbers."""
+    that were left out, with both numbers, which are put among the others."""
     m = innovations.shape[1]
     innovation, variance, rejected = np.full(m, np.nan), variances[-1].copy(), np.zeros(m, dtype=bool)
+    for (row, k), numbers in refused.items():
+        innovations[row, k], variances[row, k] = numbers
     for k, row in enumerate((len(there) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
-        if (row, k) in refused:
-            (innovation[k], variance[k]), rejected[k] = refused[row, k], True
-        elif there[row, k]:
-            innovation[k], variance[k] = innovations[row, k], variances[row, k]
+        if there[row, k]:
+            innovation[k], variance[k], rejected[k] = innovations[row, k], variances[row, k], (row, k) in refused
     return innovation, variance, rejected
 
 

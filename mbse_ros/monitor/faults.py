@@ -236,11 +236,13 @@ KINDS = {
         'standard deviations and friction', (_MASS,)),
     Fault.FORCE_BALANCE: Kind(
         'the force balance does not fit the sensors; its error is taken to be',
-        "friction or a force that the machine's file does not have, another body, or a pressure that is off",
+        "friction or a force that the machine's file does not have, another body, a pressure that is off, or valves, "
+        'hoses or a pump that are not those of the file',
         'the mass counts as far as the balance is known, with a wide interval, and so does what was weighed before',
         'means of the innovations of the sensors of a cylinder over 0.3, 1 or 3 s beyond '
         '{filters.force_error.BIASED} '
-        'deviations, of which a larger error of the balance leaves {filters.force_error.LESS}; until its residuals say '
+        'deviations, of which a larger error of the balance, or of the pressures, leaves {filters.force_error.LESS}; '
+        'until its residuals say '
         'for several times {filters.force_error.FALLS} s that it is smaller', (_STATE,)),
 }
 DOUBTS = Fault(sum(fault for fault, kind in KINDS.items() if kind.doubts))

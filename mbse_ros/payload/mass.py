@@ -25,7 +25,7 @@ from ..settings import Settings, setting
 NORMAL = 1.959964       # 95 % quantile, two sides
 BEYOND = 1.5        # half-widths of a mass's interval: three standard deviations
 NOISE = 'noise of the sensors and of what no model knows'
-UNBALANCED = 'error of the force balance that was found, and '      # before its words: it makes nearly all of it
+UNBALANCED = 'error of force balance or valves that was found, and '      # before its words: it makes nearly all of it
 
 
 @dataclass(frozen=True)

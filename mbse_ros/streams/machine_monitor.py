@@ -27,6 +27,7 @@ from ..monitor.units import UnitCheck
 from .records import Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
+FOLLOWED = 'valves, hoses or pump do not fit the sensors: pressures follow their samples alone'
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
 CUT = 'all samples jumped at once, as where a log was cut: settling after a start', Fault.JUMPED | Fault.SETTLING
 STARTS = Fault.JUMPED | Fault.REJECTED | Fault.RESTARTED
@@ -238,11 +239,13 @@ class MachineMonitor(StateMonitor[MachineState]):
                                                  (refused, Fault.REJECTED)))
 
     def _unbalanced(self, error: np.ndarray | None) -> str:
-        """In which equations (a,) of the force balance an ``error``, MPa on the pistons, was found."""
-        sizes = () if error is None else error.tolist()
+        """In which equations (a,) of the force balance an ``error`` (a + 1,) was found, MPa on the pistons, and whether
+        one of the pressures."""
+        *sizes, walk = (0.0,) if error is None else error.tolist()
         found = [f'{self.machine.coordinates[k]} {size * MPA * pi * self._bores[k] ** 2 / 4e3:.2g} kN'
                  for k, size in zip(self.machine.weighed, sizes) if size > 0.0]
-        return reason_of(Fault.FORCE_BALANCE, *found) if found else ''
+        balance = f'{reason_of(Fault.FORCE_BALANCE, *found)} (1 sigma)' if found else ''
+        return '; '.join(filter(None, [balance, FOLLOWED * (walk > 0.0)]))
 
     def _said(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""

@@ -32,7 +32,8 @@ MASS = 1e-9         # of a mass: what rounding makes of sums of which only 1e-8 
 def setup_of(name='patu655_lift', machine=None, **changes):
     machine = machine or (crane() if name == 'patu655_lift' else load_machine(name))
     # the C text does not look for an error of the force balance
-    return EstimatorSetup(machine, ObserverSettings(**{'force_error': 0.0, **changes}), PayloadSettings())
+    none = {'force_error': 0.0, 'pressure_error': 0.0}
+    return EstimatorSetup(machine, ObserverSettings(**{**none, **changes}), PayloadSettings())
 
 
 @pytest.fixture(scope='module')

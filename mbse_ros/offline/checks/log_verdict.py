@@ -164,7 +164,7 @@ def state_lines(track: Track, budget: Sequence[Cause] = ()) -> list[str]:
     if len(wrong):
         kg = next((f', which makes {cause.kg:.2g} kg of the mass by now' for cause in budget
                    if cause.noise and wrong[-1] == len(t) - 1), '')
-        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]} (1 sigma)'
+        lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]}'
                      f'{kg}. The interval of the mass is as wide as that from then on, before it may be too narrow: '
                      'mbse calibrate says which number of the file is missing')
     wrong = np.flatnonzero((track.faults & np.uint32(Fault.CONTRADICTION) != 0)
