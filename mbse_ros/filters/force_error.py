@@ -59,7 +59,6 @@ USUAL = 0.1         # largest error that is looked for by default, a share of th
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that share of it is enough: a force that is
                                 # not in the file is there from the first motion on, loads come later
-EARLY = 3.0         # the same, after which a bias of a machine whose tool touches something is soil
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
@@ -90,9 +89,8 @@ class ForceError:
     that of the file: ``density`` (a,), MPa^2 s, and ``walk``, MPa^2/s, of the pressures; 0 where nothing is.
 
     The setting ``force_error`` is the standard deviation of the balance's error that is looked for at most, as a share
-    of the machine's largest pressure on the pistons; 0: none is; -1: ``USUAL``, none of a machine whose load hangs, and
-    of one whose tool touches something only until it has agreed with its file for ``EARLY``. ``pressure_error``,
-    MPa^2/s: the same of the pressures.
+    of the machine's largest pressure on the pistons; 0: none is; -1: ``USUAL``, but of a machine whose load hangs, or
+    whose tool touches something, it is a swing or soil. ``pressure_error``, MPa^2/s: the same of the pressures.
     """
 
     def __init__(self, machine: Machine, model: HydraulicModel, filter_: HydraulicFilter) -> None:
@@ -116,8 +114,7 @@ class ForceError:
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         payload = machine.description.payload
         self.known, self._known_slow = stated_errors(machine)
-        self._usual = 0.0 if machine.swings else USUAL
-        self._touches = payload is not None and bool(payload.contact)
+        self._ambiguous = bool(machine.swings) or payload is not None and bool(payload.contact)
         self.configure(ObserverSettings())
 
     def configure(self, settings: ObserverSettings) -> None:
@@ -125,8 +122,8 @@ class ForceError:
         largest = settings.force_error
         if -1.0 < largest < 0.0:
             raise SettingError('observer.force_error', largest, '-1, or from 0 to 1')
-        self._until = EARLY if largest < 0.0 and self._touches else inf
-        largest = self._usual if largest < 0.0 else largest
+        self._outer = largest < 0.0 and self._ambiguous
+        largest = USUAL if largest < 0.0 else largest
         self._stated = np.append(settings.force_psd + self.known, settings.pressure_psd)
         self._largest = np.append(np.full(len(self.known), 2.0 * (largest * self._pressure) ** 2 * TIME),
                                   settings.pressure_error)
@@ -233,13 +230,15 @@ class ForceError:
         before, likely = self._bias(seen, channels)
         balance = np.append(np.ones(len(wrong), dtype=bool), False)
         force, flow = balance & (self._largest > now), ~balance & (self._largest > now)
-        force &= not outside and self._agreed < self._until
+        force &= not outside
         found = [item for item in (self._enough(running, parts, channels, before) for parts in (force, flow)) if item]
-        if not found and force.any() and flow.any():
+        if not found and force.any() and flow.any() and not self._outer:
             found = [item for item in [self._enough(running, force | flow, channels, before)] if item]
         best = max(found, key=lambda item: item[0], default=None)
         if best and best[2][-1] and best[0] < likely:
             best = next((item for item in found if not item[2][-1]), None)
+        if best and self._outer and not best[2][-1]:
+            best = None
         if best and not self._another_load(running, channels, before, best[0] if best[2][-1] else -inf):
             _, share, parts = best
             found_now = np.where(parts, np.maximum(now, min(MARGIN * share, 1.0) * self._largest), self._densities)

@@ -73,13 +73,13 @@ def test_nothing_changes_on_a_machine_that_is_that_of_its_file(valve):
     assert not any(Fault.FORCE_BALANCE in item.state.faults for item in adaptive)
 
 
-@pytest.mark.parametrize(('name', 'stated', 'largest', 'always'), [
-    ('patu655_lift', -1.0, 0.1, True), ('zx200', -1.0, 0.1, False), ('zx200', 0.2, 0.2, True),
-    ('patu655_lift', 0.0, 0.0, True)])
-def test_where_a_tool_touches_soil_it_is_looked_for_at_the_start_alone_by_default(name, stated, largest, always):
+@pytest.mark.parametrize(('name', 'stated', 'largest', 'soil'), [
+    ('patu655_lift', -1.0, 0.1, False), ('zx200', -1.0, 0.1, True), ('zx200', 0.2, 0.2, False),
+    ('patu655_lift', 0.0, 0.0, False)])
+def test_where_a_tool_touches_soil_such_a_bias_is_soil_by_default(name, stated, largest, soil):
     error = Pipeline(load_machine(name), observer=ObserverSettings(force_error=stated)).observer._observer._error
     assert error._largest[:-1] == pytest.approx(2.0 * (largest * error._pressure) ** 2 * 0.3)
-    assert np.isinf(error._until) == always
+    assert error._outer == soil
 
 
 def test_a_largest_error_between_none_and_the_usual_one_is_refused():
