@@ -303,7 +303,7 @@ class ForceError:
               ) -> tuple[float, float]:
         """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
         segments with samples that count and outputs; infinite where the mean square of what else is in one is
-        ``noisy``. Logarithm of the likelihood of all innovations, but for a constant."""
+        ``noisy``. Logarithm of the likelihood of all innovations, without a constant."""
         sums, squares, counts, known = np.zeros((4, self._channels))
         likely = 0.0
         for there, y in seen:
