@@ -23,9 +23,9 @@ def new(
         questions: Annotated[str | None, typer.Option(
             help='Print the questions for a kind of machine, as a file of answers to be filled in.')] = None,
         draw: Annotated[Path | None, typer.Option(help='Draw the machine into this PNG.')] = None) -> None:
-    """Write a machine file from lengths by tape measure, the data plate and data sheets.
+    """Write a machine file from lengths by tape measure.
 
-    What cannot be measured so is typical of the kind, and marked as assumed.
+    Data plate and data sheets give the rest. What cannot be measured so is typical of the kind, and marked as assumed.
     """
     from ..description.language.entry import Entry
     from ..description.templates.answers import template

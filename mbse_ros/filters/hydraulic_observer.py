@@ -250,10 +250,10 @@ class HydraulicObserver:
             u[-1, :m] = values[-1]
         else:
             np.copyto(u[:, :m], values, where=plan.used)
-        held = self.running.state
+        held, far = self.running.state, self._lines.rare(plan.divided) if len(plan.divided) else ()
         before, (y, innovation, variance, rejected) = held[self._mean], self._run(u, plan, rare)
         if self._error:
-            quiet = rare is None and self._open is None
+            quiet = rare is None and self._open is None and not far
             self._distrust(self._error.take(self.running, held, u, y, dt, quiet, self._outside.acts), y)
         after = self.running.state
         if self.model.weighs:
@@ -264,7 +264,7 @@ class HydraulicObserver:
         return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(after)),
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
-                             self._outside.acts, self._lines.rare(plan.divided) if len(plan.divided) else (),
+                             self._outside.acts, far,
                              self._error.found if self._error else None)
 
     def _distrust(self, share: float, y: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from mbse_ros.cli import app as module
 from mbse_ros.cli.arguments import hand_over
 from mbse_ros.report.result import Answer
 
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
+COMMANDS = ('new', 'simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
             'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up',
             'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
