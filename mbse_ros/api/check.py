@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..description.age import age_text, as_calibrated, drifting
-from ..description.consistency import odd_bodies
+from ..description.consistency import odd_bodies, odd_sensors, odd_valves
 from ..description.coordinate_units import measured_unit, shown, unit_of
 from ..description.explain import explain
 from ..description.load import describe
@@ -95,7 +95,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
             try_filter(model, settings)
         return CheckedFile(description.file, model, tuple(sections), tuple(odd), end, brief=tuple(sections))
     odd += contradictions(machine, settings) if settings else ()
-    odd += [*bore_warnings(machine), *form_warnings(machine)]
+    odd += [*bore_warnings(machine), *odd_sensors(description), *odd_valves(description), *form_warnings(machine)]
     reach = reach_of(machine)
     odd += reach_warnings(machine, reach)
     follows = [machine_section(machine), channel_section(machine), *source_sections(machine),

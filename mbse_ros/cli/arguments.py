@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-from ..errors import SettingError
+from ..errors import BagError, SettingError
 from ..settings import names_in
 
 if TYPE_CHECKING:
@@ -178,7 +178,11 @@ def bags_of(logs: Sequence[Path], map_: Path | None) -> Iterator[list[Path]]:
                 found[-1] = Path(folder, str(place), log.name)
                 for warning in import_log(log, found[-1], map_).warnings:
                     typer.echo(f'warning: {log}: {warning}', err=True)
-        yield found
+        try:
+            yield found
+        except BagError as error:
+            own = next((log for log, bag in zip(logs, found) if error.path == str(bag)), None)
+            raise error if own is None else BagError(str(own), error.reason) from None
 
 
 def check_outputs(output: Path | None, json_file: Path | None, report: Path | None = None) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -70,6 +71,7 @@ def estimate(
     State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
+    from ..offline.estimate import MachineEstimate  # here, as it takes its time to import
     check_outputs(output, json_, report)
     names = names_of(sensors)
     with bags_of([bag], map_) as [log]:
@@ -77,6 +79,8 @@ def estimate(
                               sensors=names or None, step=step, valve=valve, attachment=attachment, scale=scale,
                               output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,
                               namespace=namespace, backend=backend, full=full or report is not None)
+        if map_ is not None and isinstance(found, MachineEstimate):
+            found = replace(found, facts={**found.facts, 'Bag': str(bag)})
         if report is not None:
             write_report(found, report, pictures)
         hand_over(found, json_, full)

@@ -12,9 +12,12 @@ from .basics import GROUND, MISSING, PointRef
 from .language.references import nominal
 from .model import Body, Joint, MechanismDescription
 from .start import rpy_rotation
+from .tables import show
 
 _MOMENTS = ('xx', 'yy', 'zz')
 FARTHEST, NEAREST = 3.0, 0.03       # radius of gyration as a share of the size of a body, of real ones
+COARSE = 0.05       # of the range: a sensor with more noise is of no use
+QUICK, SLOW = 0.2, 300.0        # s of a full stroke at the nominal flow
 
 
 def check_mechanism(mechanism: MechanismDescription, free: Collection[str]) -> None:
@@ -52,6 +55,32 @@ def odd_bodies(mechanism: MechanismDescription) -> Iterator[str]:
                        f'{radius:.3g} m, expected {NEAREST * size:.2g} to {FARTHEST * size:.2g} m, as its points are '
                        f'up to {size:.3g} m from its centre of mass: are the units right?')
                 break
+
+
+def odd_sensors(machine: MechanismDescription) -> Iterator[str]:
+    """Sensors of strokes and pressures whose noise is a large part of what they measure: another unit."""
+    for name, sensor in machine.sensors.items():
+        whole, unit = 0.0, 'Pa'
+        if sensor.kind == 'encoder' and sensor.coordinate in machine.cylinders:
+            whole, unit = machine.cylinders[sensor.coordinate].stroke.value, 'm'
+        elif sensor.kind == 'pressure' and machine.hydraulics is not None:
+            whole = max((supply.value for supply in machine.hydraulics.supplies.values()), default=0.0)
+        if whole and sensor.stddev > COARSE * whole:
+            yield (f'sensors.{name}.stddev: {show(sensor.stddev, unit)}, expected {show(COARSE * whole, unit)} or '
+                   f'less, {100 * COARSE:g} % of {show(whole, unit)}: are the units right?')
+
+
+def odd_valves(machine: MechanismDescription) -> Iterator[str]:
+    """Valves that move a cylinder from end to end in no time, or hardly at all."""
+    hydraulics = machine.hydraulics
+    if hydraulics is None:
+        return
+    for name, valve in hydraulics.valves.items():
+        swept = sum(machine.cylinders[cylinder].piston_area * machine.cylinders[cylinder].stroke.value
+                    for cylinder, side in hydraulics.volumes[valve.a].chambers)
+        if valve.nominal_flow is not None and not QUICK <= (time := swept / valve.nominal_flow.value) <= SLOW:
+            yield (f'hydraulics.valves.{name}.nominal_flow: {show(valve.nominal_flow, "m^3/s")}, a full stroke in '
+                   f'{time:.3g} s, expected {QUICK:g} to {SLOW:g} s: are the units right?')
 
 
 def _start_place(machine: MechanismDescription, ref: PointRef) -> np.ndarray:

@@ -23,9 +23,10 @@ from .plots import write_png
 from .series import band_outline, break_holes, decimate, finite_runs
 from .text import mass_answer, wall_time
 
-_FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows the whole run again, a click moves the '
-           'animation to that moment. Gaps in the data are gaps in the curves. The same plots are next to this page as '
-           'PNG files.')
+_FOOTER = 'Drag in a plot to zoom: all time axes follow. A double click shows the whole run again'
+_MOVES = ', a click moves the animation to that moment'
+_GAPS = '. Gaps in the data are gaps in the curves.'
+_FILES = ' The same plots are next to this page as PNG files.'
 LEAST = 0.01     # of the largest time: the span of a time axis, whose labels have few digits then
 MARGIN = 0.02
 MOST = 60_000       # points of a curve, those of ten minutes at 100 Hz: many times what is drawn
@@ -34,8 +35,9 @@ BAND_POINTS = 3000     # points round a band
 _PANEL, _GAP, _TOP, _BOTTOM = 190, 46, 84, 46   # px
 
 
-def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float]) -> str:
-    """The whole page as HTML; every text of the run is escaped.
+def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float],
+         pictures: bool = True) -> str:
+    """The whole page as HTML; every text of the run is escaped; ``pictures``: whether PNGs are beside it.
 
     plotly.js is inside as plotly's Python package carries it: its only bundle, 4.8 MB of about 6.
     """
@@ -45,7 +47,8 @@ def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[flo
     body += [_chart(chart) for chart in charts]
     return Template(_resource('page.html')).substitute(
         title=escape(run.title), machine=escape(run.machine), style=_resource('page.css'), body='\n'.join(body),
-        footer=_FOOTER, plotly=get_plotlyjs(),
+        footer=_FOOTER + _MOVES * (scene is not None) + _GAPS + _FILES * pictures, files=_FILES * pictures,
+        plotly=get_plotlyjs(),
         charts=_json({chart.name: figure(chart, span, run.clock) for chart in charts}),
         scene=_json(scene_json(scene) if scene else None), script=_resource('charts.js') + _resource('scene.js'))
 
@@ -122,7 +125,7 @@ def write_report(run: Run, folder: str | Path, pictures: bool = True) -> Path:
         write_still(scene, folder / 'crane.png')
         write_crane_gif(scene, folder / 'crane.gif')
     index = folder / 'index.html'
-    index.write_text(page(run, charts, scene, span), encoding='utf-8')
+    index.write_text(page(run, charts, scene, span, pictures), encoding='utf-8')
     return index
 
 

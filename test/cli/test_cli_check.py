@@ -67,6 +67,17 @@ def test_a_bore_in_another_unit_is_odd(tmp_path, bore, rod, odd):
     assert (f'warning: cylinders.lift.bore: {bore} mm, with a stroke of 535 mm' in done.err) is odd
 
 
+@pytest.mark.parametrize('old, new, key', [
+    ('stddev: 0.4 mm', 'stddev: 26 mm', ''), ('stddev: 0.4 mm', 'stddev: 0.4 m', 'sensors.lift_stroke.stddev: 400 mm'),
+    ('stddev: 12 kPa', 'stddev: 12 MPa', 'sensors.lift_piston.stddev: 12 MPa'),
+    ('24 l/min', '24 l/s', 'hydraulics.valves.lift_valve.nominal_flow: 1440 l/min'), ('24 l/min', '1 l/min', '')])
+def test_noises_and_flows_in_another_unit_are_odd(tmp_path, old, new, key):
+    """More than a twentieth of the stroke or the supply; a full stroke in less than 0.2 s or more than 300."""
+    (tmp_path / 'own.yaml').write_text(LIFT.replace(old, new))
+    done = mbse('check', tmp_path / 'own.yaml')
+    assert done.status == 0 and (f'warning: {key}' in done.err if key else not done.err), done
+
+
 @pytest.mark.parametrize('mass, odd', [('143.66 kg', False), ('5 kg', False), ('0.5 kg', True), ('1e6 kg', True)])
 def test_a_mass_that_does_not_fit_the_moment_of_inertia_is_odd(tmp_path, mass, odd):
     """67 kg m2 and points within 1.7 m: a radius of gyration between 5 cm and 5 m."""

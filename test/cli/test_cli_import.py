@@ -73,6 +73,11 @@ def test_a_table_is_estimated_and_calibrated_as_its_bag(table, tmp_path):
         found.append(json.loads((tmp_path / 'x.json').read_text())['parameters'])
         assert done.status == 0, done
     assert found[2] == found[3]
+    done = mbse('estimate', csv, '--map', map_, '--report', tmp_path / 'report', '--no-pictures')
+    text = (tmp_path / 'report' / 'index.html').read_text()
+    assert done.status == 0 and str(csv) in text and 'PNG files' not in text        # its own path; no pictures there
+    (tmp_path / 'short.csv').write_text('t,length,p1,p2,U\n0,900,50,30,0\n')
+    assert refused('estimate', tmp_path / 'short.csv', '--map', map_).startswith(f'{tmp_path}/short.csv: nothing to')
 
 
 @pytest.mark.usefixtures('vm')

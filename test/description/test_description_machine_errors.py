@@ -154,6 +154,7 @@ CASES = [
     ('sensors/pump', {**SUPPLY, 'offset': '1 V'}, 'sensors.pump.offset', 'not a unit of Pa'),
     ('sensors/pump', {**SUPPLY, 'reference': 'relative'}, 'sensors.pump.reference', 'absolute or gauge'),
     ('sensors/pump', {**SUPPLY, 'bias': 0}, 'sensors.pump.bias', 'one of the keys'),
+    ('sensors/imu', {'kind': 'accelerometer', 'body': 'base', 'stddev': 1}, 'sensors.imu.point', 'or `body: ground`'),
     ('sensors/lift_rod/delay', '-1 ms', 'sensors.lift_rod.delay', 'from 0 to 0.5 s'),
     ('sensors/lift_stroke/delay', '0.6 s', 'sensors.lift_stroke.delay', 'from 0 to 0.5 s'),
     ('sensors/lift_rod/delay', float('nan'), 'sensors.lift_rod.delay', 'from 0 to 0.5 s'),

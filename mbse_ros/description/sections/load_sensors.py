@@ -61,6 +61,9 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
     needed, allowed = _KINDS[kind]
     if sensor_on_base := kind == 'accelerometer' and entry.value.get('body') == GROUND:
         needed, allowed = ('body',), ('axes',)
+    elif kind == 'accelerometer' and 'point' not in entry.value:
+        raise entry.error('the key `point`, a point of a body; or `body: ground` for the accelerometer on what the '
+                          'machine stands on', entry.value.get('body'), 'point')
     allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
     parts = entry.mapping(['kind', *needed], [*allowed])
     if kind == 'pressure':
