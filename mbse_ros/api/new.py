@@ -47,9 +47,10 @@ def new(answers: str | Path | Mapping[str, Any]) -> NewMachine:
     operating mass, what is measured. Masses, centres of mass, friction and oil are typical of the kind and marked as
     assumed, with wide deviations.
 
-    ``answers``: a YAML file, or a mapping, from questions to answers as text with units or in SI; its ``kind`` says
-    which they are (`mbse new --questions KIND`). The result: ``text`` of the file, ``write(path)``. Raises
-    DescriptionError with the answer, its value and what was expected, also for lengths that make no triangle.
+    ``answers``: a YAML file, or a mapping, from questions to answers as text with units or in SI (masses with their
+    unit); its ``kind`` says which they are (`mbse new --questions KIND`). The result: ``text`` of the file,
+    ``write(path)``. Raises DescriptionError with the answer, its value and what was expected, also for lengths that
+    make no triangle.
 
     >>> new({'kind': 'single_cylinder', 'name': 'arm', 'mass': '300 kg', 'arm': '2 m', 'lift_base': '0.3 m, -0.8 m',
     ...      'lift_eye': '0.7 m, 1.4 m', 'lift_cylinder': '80 mm, 45 mm, 0.75 m, 1.15 m', 'positions': 'strokes'}).name

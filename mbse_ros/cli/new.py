@@ -31,13 +31,15 @@ def new(
     from ..description.templates.answers import template
     from ..description.templates.kinds import KINDS
     from ..errors import SettingError
-    from ..report.files import check_file
+    from ..report.files import check_file, check_new
     if questions is not None:
         typer.echo(template(KINDS[Entry('--questions', '', questions).choice(KINDS, 'a kind of machine')]), nl=False)
         return
     if output is None:
         raise SettingError('output', None, 'the machine file to write, -o machine.yaml')
-    check_file(output, 'output', ('.yaml', '.yml'))
+    check_new(output, check=lambda path, option: check_file(path, option, ('.yaml', '.yml')))
+    if answers is None:
+        check_new(_kept(output), check=check_file)
     check_file(draw, 'draw', ('.png',))
     found = mbse.new(answers) if answers is not None else _asked(output)
     found.write(output)
@@ -51,6 +53,11 @@ def new(
         raise checked.trouble
     for line in (*checked.summary(), *found.summary()):
         typer.echo(line)
+
+
+def _kept(output: Path) -> Path:
+    """Where the answers that were given in the terminal are kept."""
+    return output.with_name(f'{output.stem}_answers.yaml')
 
 
 def _asked(output: Path) -> NewMachine:
@@ -86,6 +93,6 @@ def _asked(output: Path) -> NewMachine:
                 ask(key)
         else:
             break
-    output.with_name(f'{output.stem}_answers.yaml').write_text(
+    _kept(output).write_text(
         ''.join(f'{key}: {value}\n' for key, value in given.items()), encoding='utf-8')
     return found

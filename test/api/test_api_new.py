@@ -23,7 +23,7 @@ def test_an_invented_machine_passes_check(name: str, tmp_path: Path) -> None:
 
 def test_answers_of_a_file_and_of_python_give_the_same(tmp_path: Path) -> None:
     (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(EXCAVATOR), encoding='utf-8')
-    in_si = {**EXCAVATOR, 'boom': 3.84, 'boom_eye': [1.65, '2.41 m'], 'mass': 8000, 'boom_cylinders': 2}
+    in_si = {**EXCAVATOR, 'boom': 3.84, 'boom_eye': [1.65, '2.41 m'], 'mass': '8000 kg', 'boom_cylinders': 2}
     assert mbse.new(tmp_path / 'answers.yaml').text == mbse.new(EXCAVATOR).text == mbse.new(in_si).text
 
 

@@ -29,6 +29,16 @@ def test_what_is_wrong_is_one_line_with_the_answer(tmp_path: Path) -> None:
     assert 'output' in refused('new', '--answers', tmp_path / 'answers.yaml')
 
 
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(SINGLE), encoding='utf-8')
+    for taken in ('arm.yaml', 'crane_answers.yaml'):
+        (tmp_path / taken).write_text('edited by hand')
+    line = refused('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'arm.yaml')
+    assert 'arm.yaml' in line and 'exists already' in line
+    assert 'crane_answers.yaml: exists already' in refused('new', '-o', tmp_path / 'crane.yaml')
+    assert all((tmp_path / taken).read_text() == 'edited by hand' for taken in ('arm.yaml', 'crane_answers.yaml'))
+
+
 def test_questions_are_a_file_to_be_filled_in(tmp_path: Path) -> None:
     done = mbse('new', '--questions', 'loader_crane')
     assert done.status == 0 and yaml.safe_load(done.out)['kind'] == 'loader_crane'

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..language.entry import Entry
 from ..language.quantity import ValueKind, positive, read_number
+from ..language.units import split_number
 from .kinds import KINDS, MachineKind
 
 LENGTH = positive('m', 100.0)
@@ -209,8 +210,10 @@ def read_answers(tree: Any, file: str = 'answers') -> Answers:
     parts = root.mapping(['kind', *(item.key for item in asked if not item.default)],
                          [item.key for item in asked if item.default])
     entries = {item.key: _listed(parts.get(item.key, Entry(file, item.key, item.default))) for item in asked}
-    mass = read_number(entries['mass'], positive('kg'))
-    load = read_number(parts['load'], positive('kg')) if 'load' in parts else kind.load * mass
+    mass = _mass(entries['mass'])
+    load = _mass(entries['load']) if 'load' in parts else kind.load * mass
+    if load > kind.most * mass:
+        raise entries['load'].error(f'a load of at most {kind.most * mass:g} kg, for a mass of {mass:g} kg')
     return Answers(kind, entries['name'].name(), mass, load, entries)
 
 
@@ -221,6 +224,14 @@ def _listed(entry: Entry) -> Entry:
         value = [part.strip() for part in value.strip('[] ').split(',')]
     items = [_plain(item) for item in value] if isinstance(value, (list, tuple)) else _plain(value)
     return Entry(entry.file, entry.key, items)
+
+
+def _mass(entry: Entry) -> float:
+    """kg; a number without a unit may be t as well."""
+    mass = read_number(entry, positive('kg'))
+    if not split_number(entry.value)[1]:
+        raise entry.error(f"a mass with its unit, such as '{entry.value.strip()} t'")
+    return mass
 
 
 def _plain(value: Any) -> Any:

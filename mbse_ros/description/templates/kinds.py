@@ -48,6 +48,12 @@ class MachineKind:
     linkage: str = ''
     load: float = 0.12      # largest, as a share of the mass
 
+    @property
+    def most(self) -> float:
+        """The largest load that is believed, as a share of the mass: an excavator does not carry itself, a crane close
+        to its column several times its own mass."""
+        return 10.0 if self.bucket is None else 1.0
+
 
 _BOOM = ChainLink('boom', 'boom', 0.115, (0.48, 0.065), 0.22, -1, 1)
 _ARM = ChainLink('arm', 'arm', 0.05, (0.35, 0.06), 0.25, 1, 1)
