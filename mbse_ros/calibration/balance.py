@@ -21,7 +21,7 @@ from ..errors import DescriptionError, PositionProblemError, SingularConfigurati
 from ..filters.force_balance import ForceBalance, force_balance
 from ..filters.hydraulic_state import direct, state_names, uncertain_delays
 from ..machine import Machine
-from ..machine.equations import check_single
+from ..machine.equations import check_single, missing_words
 
 WINDOW = 0.5        # s
 FEWEST = 8          # samples of a channel in a window
@@ -59,15 +59,26 @@ def unmeasured(machine: Machine) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith(NEEDED) and name not in known)
 
 
+def check_measured(machine: Machine) -> None:
+    """Raise DescriptionError where the sensors of a machine do not measure all that its force balance needs."""
+    missing = missing_words(machine)
+    if not machine.volumes:
+        missing = '; or '.join(f'pressure/{name}_piston and pressure/{name}_rod' for name in machine.cylinders)
+    if missing or not machine.weighing:
+        raise DescriptionError(machine.description.file, 'sensors',
+                               [f'pressure/{name}' for name in machine.measured_volumes],
+                               'the pressures of all cylinders, to calibrate' + (missing and f'; missing: {missing}'))
+    if names := unmeasured(machine):
+        raise DescriptionError(machine.description.file, 'sensors', None,
+                               'a sensor for each of these, which the force balance needs: ' + ', '.join(names))
+
+
 def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = WINDOW) -> Windows:
     """Windows of a log, one after the other, in which all that is needed is measured; ``series``: by channel.
 
     Raises DescriptionError where no sensor of the machine measures a coordinate or a volume by itself.
     """
-    missing = unmeasured(machine)
-    if missing:
-        raise DescriptionError(machine.description.file, 'sensors', None, 'a sensor for each of these, which '
-                               'the force balance needs: ' + ', '.join(missing))
+    check_measured(machine)
     names, channels = state_names(machine)[0], direct(machine)
     size = len(names) * (1 + uncertain_delays(machine))
     needed = {name: channels[name] for name in names if name.startswith(NEEDED)}
@@ -140,10 +151,11 @@ class Moments:
 
 class CalibrationBalance:
     """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders; ``X``:
-    symbols of a window's state, with its rates where they count."""
+    symbols of a window's state, with its rates where they count. Raises DescriptionError where a sensor is missing."""
 
     def __init__(self, machine: Machine) -> None:
         check_single(machine)
+        check_measured(machine)
         self.machine, (self.names, _) = machine, state_names(machine)
         self.found: ForceBalance = force_balance(machine, self.names, rated=True)
         self.X = ca.vertcat(self.found.X, self.found.rate)

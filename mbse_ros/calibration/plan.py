@@ -14,8 +14,6 @@ from itertools import product
 
 import numpy as np
 
-from ..errors import DescriptionError
-from ..machine.equations import missing_words
 from .balance import CalibrationBalance, Moments
 
 SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
@@ -153,13 +151,8 @@ def _whole(group: Sequence[CandidateMotion]) -> CandidateMotion:
 
 
 def plan(balance: CalibrationBalance) -> Plan:
-    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load. Raises
-    DescriptionError where pressures are not measured."""
+    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load."""
     machine = balance.machine
-    if missing := missing_words(machine):
-        raise DescriptionError(machine.description.file, 'sensors',
-                               [f'pressure/{name}' for name in machine.measured_volumes],
-                               f'the pressures of all cylinders, to calibrate; missing: {missing}')
     planner = Planner(balance)
     prior = np.eye(len(machine.parameters.mean))
     poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)
