@@ -22,23 +22,28 @@ GIVEN = 'answers'       # as errors name answers that are no file
 
 @dataclass(frozen=True)
 class NewMachine(Answer):
-    """A new machine: its ``name``, and the ``text`` of its file."""
+    """A new machine: its ``name``, the ``text`` of its file, how many numbers and points are ``assumed``, and the
+    cylinders ``without_pressures``, whose pressures are not measured."""
 
     name: str
     text: str
     assumed: int
+    without_pressures: tuple[str, ...] = ()
 
     def summary(self) -> list[str]:
         """What there is to know."""
-        return [f'{self.name}: {self.assumed} numbers and points are assumed; `mbse calibrate --plan` says which '
-                'motions find them']
+        lacking = ', '.join(self.without_pressures)
+        return [f'{self.name}: {self.assumed} numbers and points are assumed; ' + (
+            f'`mbse calibrate` needs the pressures of all cylinders to find them, not measured are those of {lacking}'
+            if lacking else '`mbse calibrate --plan` says which motions find them')]
 
     def write(self, path: str | Path) -> None:
         """Write the file. Raises OSError."""
         write_whole(path, self.text)
 
     def _values(self, full: bool) -> dict[str, Any]:
-        return {'name': self.name, 'text': self.text, 'assumed': self.assumed}
+        return {'name': self.name, 'text': self.text, 'assumed': self.assumed,
+                'without_pressures': list(self.without_pressures)}
 
 
 @checked
@@ -49,8 +54,8 @@ def new(answers: str | Path | Mapping[str, Any]) -> NewMachine:
 
     ``answers``: a YAML file, or a mapping, from questions to answers as text with units or in SI (masses with their
     unit); its ``kind`` says which they are (`mbse new --questions KIND`). The result: ``text`` of the file,
-    ``write(path)``. Raises DescriptionError with the answer, its value and what was expected, also for lengths that
-    make no triangle.
+    ``write(path)``. Raises DescriptionError with the answer, its value and what was expected, DescriptionErrors of
+    several; where all are sound, also for lengths that make no triangle.
 
     >>> new({'kind': 'single_cylinder', 'name': 'arm', 'mass': '300 kg', 'arm': '2 m', 'lift_base': '0.3 m, -0.8 m',
     ...      'lift_eye': '0.7 m, 1.4 m', 'lift_cylinder': '80 mm, 45 mm, 0.75 m, 1.15 m', 'positions': 'strokes'}).name
@@ -61,4 +66,5 @@ def new(answers: str | Path | Mapping[str, Any]) -> NewMachine:
     given = read_answers(tree, file)
     text = text_of(layout_of(given))
     parse_mechanism(text, given.name)
-    return NewMachine(given.name, text, text.count('source: assumed'))
+    return NewMachine(given.name, text, text.count('source: assumed'), tuple(
+        name for name in given.kind.cylinders if name not in given.pressures()))

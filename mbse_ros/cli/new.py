@@ -63,6 +63,7 @@ def _kept(output: Path) -> Path:
 def _asked(output: Path) -> NewMachine:
     """By questions in the terminal, again where answers do not fit together; the answers are kept beside the file."""
     from ..description.templates.answers import questions
+    from ..description.templates.examples import EXAMPLES
     from ..description.templates.kinds import KINDS
     from ..errors import DescriptionError
     for kind in KINDS.values():
@@ -75,7 +76,7 @@ def _asked(output: Path) -> NewMachine:
 
     def ask(key: str) -> None:
         item = asked[key]
-        hint = '' if item.default else f' (such as {item.example})'
+        hint = '' if item.default else f' (such as {EXAMPLES[chosen][key]})'
         given[key] = typer.prompt(f'{item.text}{hint}\n  {key}', default=item.default or None)
         if given[key] == item.default:
             del given[key]

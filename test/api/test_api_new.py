@@ -10,6 +10,8 @@ import yaml
 from new_machines import EXCAVATOR, MACHINES
 
 import mbse_ros as mbse
+from mbse_ros.description.templates.answers import template
+from mbse_ros.description.templates.kinds import KINDS
 
 
 @pytest.mark.parametrize('name', MACHINES)
@@ -19,6 +21,23 @@ def test_an_invented_machine_passes_check(name: str, tmp_path: Path) -> None:
     checked = mbse.check(tmp_path / 'machine.yaml')
     assert checked.trouble is None and not checked.warnings, checked.warnings
     assert found.to_json()['text'] == found.text and f'{found.assumed} numbers' in found.summary()[0]
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_the_questions_of_a_kind_are_a_machine_as_they_are(kind: str, tmp_path: Path) -> None:
+    (tmp_path / 'answers.yaml').write_text(template(KINDS[kind]), encoding='utf-8')
+    mbse.new(tmp_path / 'answers.yaml').write(tmp_path / 'machine.yaml')
+    checked = mbse.check(tmp_path / 'machine.yaml')
+    assert checked.trouble is None and not checked.warnings, checked.warnings
+
+
+@pytest.mark.parametrize(('pressures', 'lacking'), [('all', ()), ('arm, boom', ('bucket',)),
+                                                    ('none', ('boom', 'arm', 'bucket'))])
+def test_calibration_is_named_only_where_all_pressures_are_measured(pressures: str, lacking: tuple[str, ...]) -> None:
+    found = mbse.new({**EXCAVATOR, 'pressures': pressures})
+    line, = found.summary()
+    assert found.without_pressures == lacking and ('--plan' in line) is not bool(lacking)
+    assert line.endswith(', '.join(lacking) or 'find them')
 
 
 def test_answers_of_a_file_and_of_python_give_the_same(tmp_path: Path) -> None:

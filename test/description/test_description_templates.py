@@ -22,7 +22,7 @@ from mbse_ros.description.templates.chain import layout_of
 from mbse_ros.description.templates.geometry import TAPE, NoTriangleError, apex, deviations
 from mbse_ros.description.templates.kinds import KINDS
 from mbse_ros.description.templates.write import text_of
-from mbse_ros.errors import DescriptionError
+from mbse_ros.errors import DescriptionError, DescriptionErrors
 from mbse_ros.machine import load_machine
 
 TRUE = pins_of('zx200')
@@ -163,3 +163,14 @@ def test_a_wrong_answer_is_refused_by_its_name(what: str) -> None:
     with pytest.raises(DescriptionError) as caught:
         text(with_answer(answers, key, value))
     assert caught.value.key == place and expected in f'{caught.value}', str(caught.value)
+
+
+def test_all_wrong_answers_are_said_at_once_and_lengths_only_after_them() -> None:
+    """boom_eye makes no triangle, which is not said while other answers cannot be read."""
+    wrong = {**EXCAVATOR, 'mass': '8', 'boom_eye': '1.65 m, 2.0 m', 'boom_cylinders': '9', 'positions': 'lasers',
+             'arm_cylinder': '65 mm, 95 mm, 1.23 m, 2.24 m', 'lenk': '0.38 m'}
+    del wrong['rocker'], wrong['link']
+    with pytest.raises(DescriptionErrors) as caught:
+        text(wrong)
+    assert [error.key for error in caught.value.errors] == [
+        'lenk', 'rocker', 'mass', 'boom_cylinders', 'arm_cylinder[1]', 'positions']

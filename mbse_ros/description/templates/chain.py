@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .answers import PLACE, Answers, count_of
+from .answers import Answers
 from .geometry import TAPE, NoTriangleError, Point, apex, between, deviations, direction, lever, moved
 from .kinds import ChainLink
 from .layout import MachineLayout, PinnedBody, PlacedCylinder, Turning, bar, pin_of, spread_of, swept, turning, vertex
@@ -22,14 +22,13 @@ def layout_of(answers: Answers) -> MachineLayout:
     if answers.kind.bucket is not None and before is not None:
         add = {'rocker': _bucket, 'bellcrank': add_loader_bucket}[answers.kind.linkage]
         add(found, answers.kind.bucket, before)
-    answers.swing(), answers.hanging()
     return found
 
 
 def _chained(found: MachineLayout, link: ChainLink, before: PinnedBody | None) -> PinnedBody:
     """The next body of the chain, which a cylinder moves from the body before."""
     answers, key = found.answers, link.cylinder
-    length, sizes = answers.length(link.name), answers.cylinder(f'{key}_cylinder')
+    length, sizes = answers.length(link.name), answers.several(f'{key}_cylinder')
     last_one = link is answers.kind.links[-1]
     from_base = last_one and answers.kind.linkage == 'rocker'
     eye, eye_spread = (_seen_from_base(answers, f'{key}_eye', length) if from_base else
@@ -38,7 +37,7 @@ def _chained(found: MachineLayout, link: ChainLink, before: PinnedBody | None) -
     points = {'pin': ((0.0, 0.0), (0.0, 0.0)), f'{key}_eye': (eye, eye_spread), last: ((length, 0.0), (TAPE, 0.0))}
     body = PinnedBody(link, length, points)
     if before is None:
-        x, z = answers.several(f'{key}_base', 'how far ahead of the foot, and how far above it', 2, PLACE)
+        x, z = answers.several(f'{key}_base')
         pivot, base, sense = (0.0, 0.0), (x, z), 1 if z < 0.0 else -1
         found.ground[f'{key}_base'] = base
         names = 'ground.foot', f'ground.{key}_base'
@@ -52,20 +51,18 @@ def _chained(found: MachineLayout, link: ChainLink, before: PinnedBody | None) -
         lever(pivot, base, math.hypot(*eye), stroke, sense) - own,))[0]
     found.bodies.append(body)
     found.joints.append(turning(f'{link.name}_joint', names[0], f'{link.name}.pin', angle))
-    found.cylinders.append(PlacedCylinder(key, names[1], f'{link.name}.{key}_eye', sizes, count_of(answers, key)))
+    found.cylinders.append(PlacedCylinder(key, names[1], f'{link.name}.{key}_eye', sizes, answers.count(key)))
     return body
 
 
 def _bucket(found: MachineLayout, link: ChainLink, arm: PinnedBody) -> None:
     """The bucket, and the linkage by which its cylinder turns it."""
     answers, name = found.answers, arm.link.name
-    near, far, across = answers.several(
-        'bucket', 'three lengths: pin to pin of the link, pin to teeth, pin of the link to teeth', 3)
+    near, far, across = answers.several('bucket')
     hung = vertex(answers, 'bucket', far, near, across, link.eye)
-    rocker, size, sizes = answers.length('rocker'), answers.length('link'), answers.cylinder('bucket_cylinder')
+    rocker, size, sizes = answers.length('rocker'), answers.length('link'), answers.several('bucket_cylinder')
     arm.points['bucket_base'] = pin_of(answers, 'bucket_base', name, arm.length, 1)[:2]
-    back, up = answers.several('rocker_pin', 'how far before the pin of the bucket, and how far above the line', 2,
-                               PLACE)
+    back, up = answers.several('rocker_pin')
     arm.points['rocker_pin'] = (arm.length - back, up), (TAPE, TAPE)
     base, pivot, pin = arm.points['bucket_base'][0], arm.points['rocker_pin'][0], (arm.length, 0.0)
 

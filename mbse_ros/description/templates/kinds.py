@@ -49,6 +49,11 @@ class MachineKind:
     load: float = 0.12      # largest, as a share of the mass
 
     @property
+    def cylinders(self) -> list[str]:
+        """Their names, from the machine outwards."""
+        return [link.cylinder for link in (*self.links, self.bucket) if link is not None]
+
+    @property
     def most(self) -> float:
         """The largest load that is believed, as a share of the mass: an excavator does not carry itself, a crane close
         to its column several times its own mass."""

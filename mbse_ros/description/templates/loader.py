@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from ...errors import DescriptionError
-from .answers import PLACE, Answers
+from .answers import Answers
 from .geometry import TAPE, NoTriangleError, Point, between, direction, lever, moved
 from .kinds import ChainLink
 from .layout import MachineLayout, PinnedBody, PlacedCylinder, Turning, bar, pin_of, spread_of, swept, turning, vertex
@@ -19,12 +19,11 @@ ZERO = ((0.0, 0.0), (0.0, 0.0))
 def add_loader_bucket(found: MachineLayout, link: ChainLink, boom: PinnedBody) -> None:
     """Bellcrank, link and bucket; raises DescriptionError with the answers that do not fit together."""
     answers, name, raised = found.answers, boom.link.name, found.joints[0]
-    near, far, across = answers.several(
-        'bucket', 'three lengths: pin to pin of the link, pin to teeth, pin of the link to teeth', 3)
+    near, far, across = answers.several('bucket')
     hung = vertex(answers, 'bucket', far, near, across, link.eye)
     upper, lower, side = _bellcrank(answers)
-    size, sizes = answers.length('link'), answers.cylinder('tilt_cylinder')
-    x, z = answers.several('tilt_base', 'how far ahead of the foot, and how far above it', 2, PLACE)
+    size, sizes = answers.length('link'), answers.several('tilt_cylinder')
+    x, z = answers.several('tilt_base')
     boom.points['bellcrank_pin'] = pin_of(answers, 'bellcrank_pin', name, boom.length, 1)[:2]
     pivot, pin = boom.points['bellcrank_pin'][0], (boom.length, 0.0)
     found.ground['tilt_base'] = x, z
@@ -64,6 +63,5 @@ def add_loader_bucket(found: MachineLayout, link: ChainLink, boom: PinnedBody) -
 def _bellcrank(answers: Answers) -> tuple[float, float, Point]:
     """From its pin to the eye of the cylinder and to the pin of the link, m, and where this is, x towards the eye: its
     ends lean back to the machine."""
-    upper, lower, across = answers.several(
-        'bellcrank', 'three lengths: its pin to the eye of the tilt cylinder, to the pin of the link, between these', 3)
+    upper, lower, across = answers.several('bellcrank')
     return upper, lower, vertex(answers, 'bellcrank', upper, lower, across, 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .answers import POSITIONS
+from .forms import POSITIONS
 from .geometry import TAPE, Point
 from .kinds import (
     BAR,
@@ -196,7 +196,7 @@ def _sensors(layout: MachineLayout) -> Iterable[str]:
         yield f'  {place}, {noise}}}'
     kind = (f'stddev: {_rounded(1e-3 * limit) / 1e3:g} kPa, range: [0 MPa, {1e-6 * limit:g} MPa]'
             + ', reference: gauge' * gauge)
-    for name in answers.pressures([item.name for item in layout.cylinders]):
+    for name in answers.pressures():
         for side in ('piston', 'rod'):
             yield f'  {name}_{side}: {{kind: pressure, volume: {name}_{side}, {kind}}}'
 
