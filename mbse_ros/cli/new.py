@@ -10,6 +10,8 @@ import typer
 
 import mbse_ros as mbse
 
+from ..resources import write_whole
+
 if TYPE_CHECKING:
     from ..api.new import NewMachine
 
@@ -61,7 +63,24 @@ def _kept(output: Path) -> Path:
 
 
 def _asked(output: Path) -> NewMachine:
-    """By questions in the terminal, again where answers do not fit together; the answers are kept beside the file."""
+    """By questions in the terminal, each again until its answer has the right form, and where answers do not fit
+    together; the answers are kept beside the file, also those before Ctrl-C."""
+    given: Answers = {}
+    try:
+        return _found(given)
+    except (typer.Abort, KeyboardInterrupt):
+        if given:
+            typer.echo(f'\nthe answers so far are in {_kept(output)}: add the others, and give it with --answers',
+                       err=True)
+        raise
+    finally:
+        if given:
+            write_whole(_kept(output), ''.join(f'{key}: {value}\n' for key, value in given.items()))
+
+
+def _found(given: Answers) -> NewMachine:
+    """The machine; ``given``: the answers as they come."""
+    from ..description.language.entry import Entry
     from ..description.templates.answers import questions
     from ..description.templates.examples import EXAMPLES
     from ..description.templates.kinds import KINDS
@@ -71,29 +90,33 @@ def _asked(output: Path) -> NewMachine:
     chosen = typer.prompt('kind', default=next(iter(KINDS)))
     while chosen not in KINDS:
         chosen = typer.prompt(f'kind, one of {", ".join(KINDS)}')
-    given: Answers = {'kind': chosen}
+    given['kind'] = chosen
     asked = {item.key: item for item in questions(KINDS[chosen])}
 
     def ask(key: str) -> None:
         item = asked[key]
         hint = '' if item.default else f' (such as {EXAMPLES[chosen][key]})'
-        given[key] = typer.prompt(f'{item.text}{hint}\n  {key}', default=item.default or None)
-        if given[key] == item.default:
-            del given[key]
+        while True:
+            answer = typer.prompt(f'{item.text}{hint}\n  {key}', default=item.default or None)
+            if answer == item.default:
+                given.pop(key, None)
+                return
+            try:
+                item.read(Entry('', key, answer))
+            except DescriptionError as error:
+                typer.echo(error.finding, err=True)
+            else:
+                given[key] = answer
+                return
 
     for key in asked:
         ask(key)
     while True:
         try:
-            found = mbse.new(given)
+            return mbse.new(given)
         except DescriptionError as error:
             typer.echo(f'{error}', err=True)
             again = error.key.partition('[')[0]
             key = typer.prompt('which answer is to be changed', default=again if again in asked else None)
             if key in asked:
                 ask(key)
-        else:
-            break
-    _kept(output).write_text(
-        ''.join(f'{key}: {value}\n' for key, value in given.items()), encoding='utf-8')
-    return found

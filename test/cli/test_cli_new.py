@@ -45,14 +45,40 @@ def test_questions_are_a_file_to_be_filled_in(tmp_path: Path) -> None:
     assert 'did you mean loader_crane?' in refused('new', '--questions', 'loader_cran')
 
 
-def test_the_terminal_asks_and_asks_again(tmp_path: Path) -> None:
-    """An eye that is too far away first; Enter takes what stands there."""
-    asked = ('name', 'mass', 'load', 'arm', 'lift_base', 'lift_eye', 'lift_cylinder', 'lift_cylinders', 'hanging',
-             'positions', 'pressures', 'pressure_sensors')
-    first = {**SINGLE, 'lift_eye': '0.7 m, 1.1 m'}
-    said = ['crane', 'single_cylinder', *(first.get(key, '') for key in asked), '', SINGLE['lift_eye']]
+def asked(tmp_path: Path, said: list[str]) -> tuple[int, str]:
+    """Exit status and output with these lines in the terminal; after them the input ends, which counts as Ctrl-C."""
     done = CliRunner().invoke(command_line('new'), ['new', '-o', str(tmp_path / 'arm.yaml')],
                               input='\n'.join(said) + '\n')
-    assert done.exit_code == 0 and 'no triangle' in done.output, done.output
+    return done.exit_code, done.output
+
+
+def test_the_terminal_asks_and_asks_again(tmp_path: Path) -> None:
+    """An eye that is too far away first, and four answers of a wrong form; Enter takes what stands there."""
+    wrong = {'mass': '300', 'lift_base': '0.3 m', 'lift_cylinder': '80 mm, 45 mm, 0.75 m, 1.15 kg',
+             'positions': 'lasers'}
+    keys = ('name', 'mass', 'load', 'arm', 'lift_base', 'lift_eye', 'lift_cylinder', 'lift_cylinders', 'hanging',
+            'positions', 'pressures', 'pressure_sensors')
+    first = {**SINGLE, 'lift_eye': '0.7 m, 1.1 m'}
+    said = [line for key in keys for line in ([wrong[key]] if key in wrong else []) + [first.get(key, '')]]
+    status, output = asked(tmp_path, ['crane', 'single_cylinder', *said, '', SINGLE['lift_eye']])
+    assert status == 0 and 'no triangle' in output, output
+    for text in ("mass: got '300', expected a mass with its unit", "lift_base: got '0.3 m', expected a list",
+                 "lift_cylinder[3]: got '1.15 kg'", "positions: got 'lasers'"):
+        assert text in output and 'errors' not in output, text
     kept = yaml.safe_load((tmp_path / 'arm_answers.yaml').read_text())
     assert kept == SINGLE and (tmp_path / 'arm.yaml').is_file()
+
+
+def test_what_was_answered_before_an_interrupt_is_kept(tmp_path: Path) -> None:
+    status, output = asked(tmp_path, ['single_cylinder', 'arm', '300 kg', '', '2 m'])
+    assert status != 0 and 'arm_answers.yaml' in output and not (tmp_path / 'arm.yaml').exists(), output
+    kept = tmp_path / 'arm_answers.yaml'
+    given = ('kind', 'name', 'mass', 'arm')
+    assert yaml.safe_load(kept.read_text()) == {key: SINGLE[key] for key in given}
+    others = {key: value for key, value in SINGLE.items() if key not in given}
+    kept.write_text(kept.read_text() + yaml.safe_dump(others))
+    assert mbse('new', '--answers', kept, '-o', tmp_path / 'arm.yaml').status == 0
+
+
+def test_an_interrupt_before_any_answer_leaves_no_file(tmp_path: Path) -> None:
+    assert asked(tmp_path, ['crane'])[0] != 0 and not list(tmp_path.iterdir())
