@@ -26,7 +26,7 @@ def mass(entry: Entry) -> float:
     """kg; a number without a unit may be t as well."""
     found = read_number(entry, positive('kg'))
     if not split_number(entry.value)[1]:
-        raise entry.error(f"a mass with its unit, such as '{entry.value.strip()} t'")
+        raise entry.error(f"a mass with its unit, '{entry.value.strip()} kg' or '{entry.value.strip()} t'")
     return found
 
 
