@@ -59,6 +59,7 @@ USUAL = 0.1         # largest error that is looked for by default, a share of th
 ANOTHER = 0.15      # of the range of the payload's limits: a load that differs by more is taken for it instead
 AGREED, SURELY = 8.0, 0.2       # s of motion without a bias, after which that share of it is enough: a force that is
                                 # not in the file is there from the first motion on, loads come later
+FIRST = 4.0         # the same, after which pressures that do not fit are no valve or pump, but a sensor
 WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's is looked at again, first and at most
 
 
@@ -231,6 +232,7 @@ class ForceError:
         balance = np.append(np.ones(len(wrong), dtype=bool), False)
         force, flow = balance & (self._largest > now), ~balance & (self._largest > now)
         force &= not outside
+        flow &= self._agreed < FIRST
         found = [item for item in (self._enough(running, parts, channels, before) for parts in (force, flow)) if item]
         if not found and force.any() and flow.any() and not self._outer:
             found = [item for item in [self._enough(running, force | flow, channels, before)] if item]
