@@ -23,6 +23,7 @@ TERMS, LEVERS = 5, slice(1, 4)      # of each equation, and those that are lever
 DEGREE = 6          # of the polynomial through the positions of a window
 _K = np.arange(1, 5)
 _COUPLED = np.sqrt(_K * (_K + 4) / ((2 * _K + 3) * (2 * _K + 5)))      # Golub, Welsch: Gauss for weights (1 - x^2)^2
+ROUNDED = 1e-4      # of a standard deviation: keeps a covariance positive definite, and costs nothing
 NODES, _VECTORS = np.linalg.eigh(np.diag(_COUPLED, 1) + np.diag(_COUPLED, -1))
 SHARES = _VECTORS[0] ** 2       # weights of a mean over a window at the instants NODES, -1 to 1
 CELLS = np.gradient(NODES) / np.sqrt(12)    # standard deviation of the instants that each of them stands for
@@ -63,9 +64,8 @@ def force_equations(machine: Machine) -> ca.Function:
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
-    """Factor L (k, k) of a covariance L L'."""
-    variances, along = np.linalg.eigh(covariance)
-    return np.asarray(along * np.sqrt(np.maximum(variances, 0.0)))
+    """Factor L (k, k) of a covariance L L' whose deviations are at most about 1, up to ROUNDED."""
+    return np.linalg.cholesky(covariance + ROUNDED ** 2 * np.eye(len(covariance)))
 
 
 def covariance_of(shares: np.ndarray, *errors: np.ndarray) -> np.ndarray:
