@@ -27,19 +27,22 @@ EXACT = 0.01                    # of the force: what no model knows
 NOISE = 6e3                     # Pa, of a mean of pressures
 ITERATIONS = 4
 ENDS = 0.03                     # of the stroke that poses keep clear of
+AROUND = 0.06                   # of the stroke, from which a pose is approached
+PAUSE = 2.0                     # s of rest after each move of a cylinder
 
 
 @dataclass(frozen=True)
 class CandidateMotion:
     """Motion of one ``cylinder``, or of each where it is '', slowly out and in at coordinates ``z`` (g,), where the
     pistons are at ``pistons`` (c,), m, with a ``load``, kg; ``rows`` (r, k): derivatives of the residuals by the errors
-    of the numbers, in standard deviations."""
+    of the numbers, in standard deviations; ``speeds`` (m, g): of the coordinates, by each cylinder that moves out."""
 
     cylinder: str
     z: np.ndarray
     pistons: np.ndarray
     load: float
     rows: np.ndarray
+    speeds: np.ndarray
 
     def gain(self, covariance: np.ndarray) -> float:
         """Nats that it adds where the errors have this covariance (k, k)."""
@@ -54,7 +57,8 @@ class CandidateMotion:
 @dataclass(frozen=True)
 class Plan:
     """``poses``, one candidate each; ``sweeps``, one a cylinder; ``loaded``: the same with the load ``load``, kg;
-    ``before`` and ``after`` (k,): standard deviations of the numbers ``keys``, SI."""
+    ``before`` and ``after`` (k,): standard deviations of the numbers ``keys``, SI; ``factor`` (k, 2k): a root of the
+    covariance after, without what is learnt of the load itself."""
 
     poses: tuple[CandidateMotion, ...]
     sweeps: tuple[CandidateMotion, ...]
@@ -63,6 +67,22 @@ class Plan:
     keys: tuple[str, ...]
     before: np.ndarray
     after: np.ndarray
+    factor: np.ndarray
+
+    def duration(self, stroke: np.ndarray) -> tuple[float, float]:
+        """Time of the motion empty and with the load, s, of cylinders with strokes (c,), m, moved one after the other:
+        to each pose at 15 % of the stroke a second, around it at 5 %, with rests."""
+        here, times = self.poses[0].pistons, []
+        for group in (self.poses + self.sweeps, self.loaded):
+            total = 0.0
+            for item in group:
+                # in, out, in and to the pose again; or to one end, the other and back
+                move = 2 / FAST + 3 * PAUSE if item.cylinder else 6 * AROUND / SLOW + 4 * PAUSE
+                travel = np.abs(item.pistons - here) / stroke
+                total += len(item.speeds) * move + float(travel.sum()) / FAST + PAUSE * int(np.count_nonzero(travel))
+                here = item.pistons
+            times.append(total)
+        return times[0], times[1]
 
 
 class Planner:
@@ -98,7 +118,8 @@ class Planner:
                 return []
             _, J, _ = balance.terms(moments, machine.parameters.mean, np.full(2, load))
             rows = (J @ self.factor / np.sqrt(moments.variance)[:, :, None])[moments.counts]
-            found.append(CandidateMotion(name, self.grid[k], pistons, load, rows))
+            g = len(machine.coordinates)
+            found.append(CandidateMotion(name, self.grid[k], pistons, load, rows, moments.X[:1, g:2 * g]))
         return found
 
     def _moments(self, k: int, speeds: np.ndarray, load: float) -> tuple[Moments, np.ndarray]:
@@ -147,7 +168,8 @@ def choose(candidates: Sequence[Sequence[CandidateMotion]], covariance: np.ndarr
 def _whole(group: Sequence[CandidateMotion]) -> CandidateMotion:
     """The motion of all cylinders at one pose."""
     first = group[0]
-    return CandidateMotion('', first.z, first.pistons, first.load, np.concatenate([item.rows for item in group]))
+    rows, speeds = (np.concatenate([getattr(item, name) for item in group]) for name in ('rows', 'speeds'))
+    return CandidateMotion('', first.z, first.pistons, first.load, rows, speeds)
 
 
 def plan(balance: CalibrationBalance) -> Plan:
@@ -167,7 +189,10 @@ def plan(balance: CalibrationBalance) -> Plan:
         low, high = machine.payload_data.limits
         load = float(f'{low + 0.5 * (high - low):.2g}')
         loaded, covariance = choose([planner.at(k, load) for k in range(len(planner.grid))], covariance, 2, 2)
-    F = planner.factor
-    deviations = [np.sqrt(np.einsum('ij,jk,ik->i', F, item, F)) for item in (prior, covariance)]
-    return Plan(tuple(map(_whole, poses)), tuple(sweeps), tuple(map(_whole, loaded)), load, machine.parameters.names,
-                *deviations)
+    F, names = planner.factor, machine.parameters.names
+    before, after = (np.sqrt(np.einsum('ij,jk,ik->i', F, item, F)) for item in (prior, covariance))
+    load_own = np.array([name.startswith('payload.') for name in names])     # of this load, not of the machine
+    factor = F @ np.linalg.cholesky(covariance)
+    factor = np.hstack([np.where(load_own[:, None], 0.0, factor), np.diag(before * load_own)])
+    return Plan(tuple(map(_whole, poses)), tuple(sweeps), tuple(map(_whole, loaded)), load, names, before, after,
+                factor)

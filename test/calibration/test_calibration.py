@@ -158,7 +158,7 @@ def test_standstill_and_turning_count_nothing():
 def test_the_motion_that_adds_most_comes_first():
     """And what it told counts no more."""
     def one(*row):
-        return [CandidateMotion('lift', np.zeros(1), np.zeros(1), 0.0, np.array([row]))]
+        return [CandidateMotion('lift', np.zeros(1), np.zeros(1), 0.0, np.array([row]), np.zeros((1, 1)))]
     groups = [one(1.0, 0.0), one(3.0, 0.0), one(0.0, 2.0), one(2.9, 0.0)]
     chosen, covariance = choose(groups, np.eye(2), 2, 2)
     assert chosen == [groups[1], groups[2]] and np.diag(covariance) == pytest.approx([0.1, 0.2])

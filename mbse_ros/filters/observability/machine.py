@@ -152,11 +152,12 @@ class MassAccuracy:
     all: float
 
 
-def mass_accuracy(machine: Machine, poses: Poses | None = None) -> MassAccuracy:
+def mass_accuracy(machine: Machine, poses: Poses | None = None, factor: np.ndarray | None = None) -> MassAccuracy:
     """Of the sensors that the file has, at half of the largest mass; ``poses``: default, all coordinates over their
-    ranges. Raises DescriptionError without a payload."""
+    ranges; ``factor`` (k, any): a root of the covariance of the numbers, default the file's. Raises DescriptionError
+    without a payload."""
     _, found = machine.payload_data, []     # of one
-    for G, C in _equations(machine, poses):
+    for G, C in _equations(machine, poses, factor):
         with np.errstate(divide='ignore'):
             alone = np.sqrt(np.diag(C)) / np.abs(G[:, 0])
             together = 1.0 / np.sqrt(G[:, 0] @ np.linalg.pinv(C, hermitian=True) @ G[:, 0])
@@ -181,16 +182,17 @@ def payloads_accuracy(machine: Machine, poses: Poses | None = None) -> dict[str,
     return dict(zip(payloads, (NORMAL * np.median(found, axis=0)).tolist()))
 
 
-def _equations(machine: Machine, poses: Poses | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _equations(machine: Machine, poses: Poses | None, factor: np.ndarray | None = None
+               ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Derivatives (a, k) of the equations by the masses and their covariance (a, a) at half of the largest masses, pose
-    by pose; ``poses``: as of ``mass_accuracy``."""
+    by pose; ``poses`` and ``factor``: as of ``mass_accuracy``."""
     function, limits = _terms(machine), [item.limits for item in machine.description.every_payload.values()]
     looked = in_motion(all_poses(machine)) if poses is None else poses
     names, g = state_names(machine)[0], len(machine.coordinates)
     pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
     noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
     spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
-    factor = machine.parameters.factor()
+    factor = machine.parameters.factor() if factor is None else factor
     for q, zd in zip(looked.q, looked.zd):
         X = np.zeros(len(names))
         X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE

@@ -3,30 +3,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...calibration.identifiability import LEARNT
-from ...calibration.plan import CandidateMotion, Plan
+from ...calibration.plan import AROUND, FAST, PAUSE, SLOW, CandidateMotion, Plan
+from ...description.coordinate_units import unit_and_scale
+from ...filters.observability.machine import mass_accuracy
 from ...machine import Machine
+from ...machine.channels import Channel
 from ...report.data import Table
 from ...report.result import Answer
 from ...report.text import number
 
-AROUND = 0.06       # of the stroke, from which a pose is approached, at 5 % of the stroke a second
 STEPS = '''\
 1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
 2. Record one bag, `empty`: all channels of the machine. Go to each pose below; there move one cylinder after the other
-   slowly (about {slow}) {around} out through the pose and back in again, so that each is approached from below
-   and from above, at steady speed for 1 s or more each way. Leave out what cannot be reached safely.
-3. In the same bag sweep each cylinder once over its stroke, slowly, out and in, from where the table says.
+   slowly out through the pose and back in again, as far to both sides as the table says (+-), each way in about
+   {seconds:.1f} s, so that each is approached from below and from above, at steady speed for 1 s or more each way.
+   Leave out what cannot be reached safely.
+3. In the same bag sweep each cylinder once over its stroke, out and in, in about {sweep:.0f} s each way, from where the
+   table says.
 4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
    in the same way.
 5. mbse calibrate empty load --payload load={load:g} --machine {machine} -o {name}_calibrated.yaml --cross-validate
 6. Weigh the known load once more with the new file, in a pose that was not among them: it must be within its interval.
+
+The motion takes about {empty:.0f} min empty and {loaded:.0f} min with the load, with rests of {pause:g} s.
 '''
 
 
@@ -41,38 +49,103 @@ class CalibrationPlan(Answer):
     @property
     def steps(self) -> str:
         """What to do, a line each."""
-        machine, stroke = self.machine, self.machine.stroke[:, 1] - self.machine.stroke[:, 0]
-        slow = ', '.join(f'{item} {50 * span:.0f} mm/s' for item, span in zip(machine.cylinders, stroke))
-        around = ', '.join(f'{1e3 * AROUND * span:.0f} mm' for span in stroke)
+        machine, (empty, loaded) = self.machine, self.minutes
         return f'Calibration of {machine.name}\n' + STEPS.format(
-            slow=slow, around=around, load=self.found.load, machine=self.name, name=machine.name)
+            seconds=2 * AROUND / SLOW, sweep=1 / FAST, pause=PAUSE, empty=max(1.0, empty), loaded=max(1.0, loaded),
+            load=self.found.load, machine=self.name, name=machine.name)
+
+    @property
+    def minutes(self) -> tuple[float, float]:
+        """Time of the motion empty and with the load, min."""
+        empty, loaded = self.found.duration(np.diff(self.machine.stroke)[:, 0])
+        return empty / 60, loaded / 60
+
+    @cached_property
+    def mass_half_widths(self) -> tuple[float, float] | None:
+        """Half-widths of 95 % intervals of a mass, kg, by the file as it is and after the procedure, in the middle of
+        all poses and at half of the largest mass; None without a payload."""
+        if self.machine.description.payload is None:
+            return None
+        before, after = (mass_accuracy(self.machine, factor=factor).all for factor in (None, self.found.factor))
+        return before, after
 
     def tables(self) -> list[Table]:
         """Poses, and deviations before and after."""
         found = self.found
-        rows = [[f'pose {k + 1}', *_places(item)] for k, item in enumerate(found.poses)]
-        rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
-        rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
-        tables = [Table('positions of the pistons, mm', ['', *self.machine.cylinders], rows)]
-        rows = [[key, number(before), number(after), '' if after <= LEARNT * before else
-                 'not determined by this procedure'] for key, before, after in zip(found.keys, found.before,
-                                                                                   found.after)]
+        units = [unit_and_scale(self.machine.description, channel.name) for channel in self._channels]
+        rows = [[label, *map(_cell, self._readings(item).values(), units)] for label, item in [
+            *((f'pose {k + 1}', item) for k, item in enumerate(found.poses)),
+            *((f'sweep {item.cylinder}', item) for item in found.sweeps),
+            *((f'with {item.load:g} kg, pose {k + 1}', item) for k, item in enumerate(found.loaded))]]
+        heads = [f'{channel.name}, {unit}' for channel, (unit, _) in zip(self._channels, units)]
+        tables = [Table('positions, as their sensors measure them', ['', *heads], rows)]
+        rows = [[key, number(before), number(after)] for key, before, after in self._deviations
+                if after <= LEARNT * before]
         return [*tables, Table('standard deviations, as in the file and as after the procedure, SI',
-                               ['number', 'before', 'after', ''], rows)]
+                               ['number', 'before', 'after'], rows)]
+
+    def summary(self) -> list[str]:
+        """What stays unknown, and how well the machine weighs."""
+        left = [key for key, before, after in self._deviations if after > LEARNT * before]
+        lines = [f'not determined by this procedure, {len(left)} of {len(self.found.keys)}: ' + ', '.join(left)
+                 ] if left else []
+        if self.mass_half_widths is not None:
+            before, after = self.mass_half_widths
+            lines.append(f'a mass, by the sensors and numbers of the file: +- {number(before)} kg (95 %) as it is, '
+                         f'+- {number(after)} kg after the procedure')
+        return lines
+
+    @property
+    def _deviations(self) -> list[tuple[str, float, float]]:
+        found = self.found
+        return list(zip(found.keys, found.before.tolist(), found.after.tolist()))
+
+    @property
+    def _channels(self) -> list[Channel]:
+        """Channels of positions that are coordinates or pistons."""
+        return [channel for channel in self.machine.all_channels if channel.sensor.kind == 'encoder'
+                and channel.sensor.coordinate in (*self.machine.coordinates, *self.machine.cylinders)]
+
+    def _readings(self, item: CandidateMotion) -> dict[str, tuple[float, float]]:
+        """What the channels show at a pose, SI, and by how much it changes to both sides where the motion is around
+        it."""
+        machine, found = self.machine, {}
+        places = dict(zip(machine.cylinders, item.pistons)) | dict(zip(machine.coordinates, item.z))
+        moved = {name: 0.0 for name in machine.coordinates}
+        if item.cylinder == '':
+            moved = dict(zip(machine.cylinders, AROUND * np.diff(machine.stroke)[:, 0])) | dict(
+                zip(machine.coordinates, AROUND / SLOW * np.abs(item.speeds).max(axis=0)))
+        for channel in self._channels:
+            gain, offset, zero = channel.nominal
+            value = gain * (places[channel.sensor.coordinate] - zero) + offset
+            if channel.sensor.wraps:
+                value = (value + math.pi) % (2 * math.pi) - math.pi
+            found[channel.name] = float(value), abs(gain) * float(moved.get(channel.sensor.coordinate, 0.0))
+        return found
 
     def _values(self, full: bool) -> dict[str, Any]:
         """The same."""
         found = self.found
         return {'machine': self.machine.name, 'poses': self._poses(found.poses), 'sweeps': self._poses(found.sweeps),
-                'loaded': self._poses(found.loaded), 'load': found.load, 'parameters': [
+                'loaded': self._poses(found.loaded), 'load': found.load,
+                'minutes': sum(self.minutes), 'mass_half_widths': self.mass_half_widths, 'parameters': [
                     {'key': key, 'stddev_before': before, 'stddev_after': after}
                     for key, before, after in zip(found.keys, found.before, found.after)]}
 
     def _poses(self, items: Sequence[CandidateMotion]) -> list[dict[str, Any]]:
-        return [{'pistons': dict(zip(self.machine.cylinders, np.round(item.pistons, 4).tolist())),
-                 'coordinates': dict(zip(self.machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
-                 'load': item.load} for item in items]
+        found = []
+        for item in items:
+            readings = self._readings(item)
+            found.append({
+                'pistons': dict(zip(self.machine.cylinders, np.round(item.pistons, 4).tolist())),
+                'coordinates': dict(zip(self.machine.coordinates, item.z.tolist())), 'cylinder': item.cylinder,
+                'measured': {name: value for name, (value, _) in readings.items()},
+                'around': {name: around for name, (_, around) in readings.items()}, 'load': item.load})
+        return found
 
 
-def _places(item: CandidateMotion) -> list[str]:
-    return [f'{1e3 * place:.0f}' for place in item.pistons]
+def _cell(reading: tuple[float, float], shown: tuple[str, float]) -> str:
+    """A place and how far to move around it, in a unit by its scale."""
+    (value, around), (unit, scale) = reading, shown
+    decimals = 0 if unit == 'mm' else 1
+    return f'{scale * value:.{decimals}f}' + (f' +- {scale * around:.{decimals}f}' if around else '')
