@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from ..errors import DescriptionError
 from .balance import CalibrationBalance, Moments
 
 SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
@@ -173,11 +174,15 @@ def _whole(group: Sequence[CandidateMotion]) -> CandidateMotion:
 
 
 def plan(balance: CalibrationBalance) -> Plan:
-    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load."""
+    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load. Raises
+    DescriptionError where the mechanism reaches none within the strokes."""
     machine = balance.machine
     planner = Planner(balance)
     prior = np.eye(len(machine.parameters.mean))
     poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)
+    if not poses:
+        raise DescriptionError(machine.description.file, 'cylinders', None,
+                               'poses that the mechanism reaches within the strokes of all cylinders, to calibrate')
     sweeps = []
     for name in machine.cylinders:
         own = [[item] for k in range(len(planner.grid)) for item in planner.at(k, 0.0, FAST) if item.cylinder == name]

@@ -13,8 +13,11 @@ from new_machines import EXCAVATOR
 
 import mbse_ros as mbse
 from mbse_ros.api.calibrate import plan_calibration
-from mbse_ros.calibration.plan import AROUND, PAUSE, CandidateMotion
+from mbse_ros.calibration.balance import CalibrationBalance
+from mbse_ros.calibration.plan import AROUND, PAUSE, CandidateMotion, plan
+from mbse_ros.errors import DescriptionError
 from mbse_ros.filters.observability.machine import mass_accuracy
+from mbse_ros.machine import Machine
 from mbse_ros.offline.calibration.calibration_plan import CalibrationPlan
 
 
@@ -88,11 +91,11 @@ def test_how_well_the_machine_weighs_after_the_procedure(found: CalibrationPlan)
     """What is learnt of the place of the load counts for this load alone."""
     before, after = found.mass_half_widths or (0.0, 0.0)
     assert before == pytest.approx(mass_accuracy(found.machine).all) and after < 0.5 * before
-    names, plan = found.found.keys, found.found
+    names, motion = found.found.keys, found.found
     own = np.array([name.startswith('payload.') for name in names])
-    deviations = np.linalg.norm(plan.factor, axis=1)
-    assert own.any() and (plan.after[own] < 0.5 * plan.before[own]).any()
-    assert deviations == pytest.approx(np.where(own, plan.before, plan.after))
+    deviations = np.linalg.norm(motion.factor, axis=1)
+    assert own.any() and (motion.after[own] < 0.5 * motion.before[own]).any()
+    assert deviations == pytest.approx(np.where(own, motion.before, motion.after))
     assert found.summary()[-1].endswith('kg after the procedure')
 
 
@@ -102,3 +105,18 @@ def test_what_stays_unknown_is_one_line(found: CalibrationPlan) -> None:
     left = set(line.partition(': ')[2].split(', '))
     assert shown | left == set(found.found.keys) and not shown & left and 'hydraulics.oil_bulk_modulus' in left
     assert line.startswith(f'not determined by this procedure, {len(left)} of {len(found.found.keys)}: ')
+
+
+def test_a_machine_without_a_payload_needs_no_load(found: CalibrationPlan) -> None:
+    other = Machine(replace(found.machine.description, payload=None))
+    procedure = CalibrationPlan(other, 'bare.yaml', plan(CalibrationBalance(other)))
+    assert 'mbse calibrate empty --machine bare.yaml' in procedure.steps and 'load' not in procedure.steps
+    assert procedure.mass_half_widths is None and 'load' not in ' '.join(row[0] for row in procedure.tables()[0].rows)
+    assert len(procedure.summary()) == 1
+
+
+def test_a_machine_without_a_pose_within_its_strokes_is_refused(
+        found: CalibrationPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('mbse_ros.calibration.plan.ENDS', 0.5)
+    with pytest.raises(DescriptionError, match='reaches within the strokes'):
+        plan(CalibrationBalance(found.machine))

@@ -29,6 +29,13 @@ STEPS = '''\
    Leave out what cannot be reached safely.
 3. In the same bag sweep each cylinder once over its stroke, out and in, in about {sweep:.0f} s each way, from where the
    table says.
+'''
+UNLOADED = '''\
+4. mbse calibrate empty --machine {machine} -o {name}_calibrated.yaml
+
+The motion takes about {empty:.0f} min, with rests of {pause:g} s.
+'''
+LOADED = '''\
 4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
    in the same way.
 5. mbse calibrate empty load --payload load={load:g} --machine {machine} -o {name}_calibrated.yaml --cross-validate
@@ -50,7 +57,8 @@ class CalibrationPlan(Answer):
     def steps(self) -> str:
         """What to do, a line each."""
         machine, (empty, loaded) = self.machine, self.minutes
-        return f'Calibration of {machine.name}\n' + STEPS.format(
+        steps = STEPS + (LOADED if self.found.loaded else UNLOADED)
+        return f'Calibration of {machine.name}\n' + steps.format(
             seconds=2 * AROUND / SLOW, sweep=1 / FAST, pause=PAUSE, empty=max(1.0, empty), loaded=max(1.0, loaded),
             load=self.found.load, machine=self.name, name=machine.name)
 
