@@ -83,3 +83,10 @@ def test_such_a_word_would_be_found(text: str) -> None:
 @pytest.mark.parametrize('text', ['there is no file', 'a code `mend` of JSON', 'all but four', '```\nanew\n```\n'])
 def test_what_is_right_is_left(text: str) -> None:
     assert avoided(prose(text)) == []
+
+
+def test_no_page_holds_a_conflict_of_a_merge():
+    """Both versions of a paragraph, between their marks, were shown to readers."""
+    marks = re.compile(r'^(?:<{7}|>{7}|\|{7}) ', re.MULTILINE)
+    assert marks.search('a\n<<<<<<< HEAD\nb') and len(PAGES) > 20
+    assert [path.name for path in [*PAGES, ROOT / 'CHANGELOG.rst'] if marks.search(path.read_text())] == []
