@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'support')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test'), str(ROOT / 'test' / 'support')]
 import conftest  # noqa: E402, F401  (the environment of DDS)
 from nodes_support import own_domain  # noqa: E402
 from report_browser import PROGRAM, Browser  # noqa: E402

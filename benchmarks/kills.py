@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'support')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test'), str(ROOT / 'test' / 'support')]
 import conftest  # noqa: E402, F401  (the environment of DDS)
 from nodes_support import Peer, own_domain  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402

@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'support'), str(ROOT / 'benchmarks')]
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ('test', 'test/support', 'benchmarks'))]
 import conftest  # noqa: E402, F401  (the environment of DDS)
 import numpy as np  # noqa: E402
 from fuzz.raw import mutate_bytes  # noqa: E402
