@@ -57,11 +57,10 @@ def view(
     if output is not None and output.suffix.lower() == PAGE:
         refuse_options('a recording, .rrd', {'machine': machine, 'valve': valve, 'set': set_, 'sources': sources,
                                              'namespace': namespace})
-        from ..sources.topic_page import write_topics
         found = mbse.topics(bag)
         for warning in found.warnings:
             typer.echo(f'warning: {warning}', err=True)
-        write_topics(found.topics, str(bag), output)
+        found.write_page(output)
         typer.echo(f'wrote {output}: open it in a browser')
         return
     if output is None and sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):

@@ -22,14 +22,17 @@ from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
 from ..streams.records import PayloadEstimate, PayloadStatus
+from .estimate_report import ONE_LIFT, one_way, report_run
 from .log_loads import WeighedLoad
-from .track import COLUMNS, FORCE_PARTS, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
+from .track import COLUMNS, FORCE_PARTS, SURE, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
 
 if TYPE_CHECKING:
     from ..report.data import Run
 
 LARGEST = 3     # causes of the uncertainty in the answer
 UNKNOWN = math.nan, math.nan
+LOAD_OR_PAYLOAD = ('(payload: what hangs there at the end of the log; load: what was delivered, weighed while it was '
+                   'carried, each with its own interval)')
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +103,6 @@ class MachineEstimate(KeptEstimate):
     @property
     def run(self) -> Run:
         """All that the report shows."""
-        from .estimate_report import report_run  # here, because it takes its time to import
         bag = self.facts.get('Bag')
         return report_run(self, f'Estimate {f"from {Path(bag).resolve().name}" if bag else f"of {self.machine.name}"}',
                           self.facts)
@@ -157,6 +159,8 @@ class MachineEstimate(KeptEstimate):
             lines.append(tool.line)
         lines += [f'not trusted: {doubt}' for doubt in doubts]
         lines += [f'load {k}: {load.text}' for k, load in enumerate(self.counted, 1)]
+        lines += [LOAD_OR_PAYLOAD] if self.counted and math.isfinite(payload.mass) else []
+        lines += [ONE_LIFT] if math.isfinite(payload.mass) and one_way(self) else []
         lines += [f'loads are not counted: {self.uncounted}'] if self.uncounted and not unweighed else []
         return [*lines, cost_line(self.seconds, self.log_seconds)]
 
@@ -215,7 +219,7 @@ def _centre(estimate: MachineEstimate) -> dict[str, tuple[float, float]]:
 
 
 def _largest_force(estimate: MachineEstimate) -> dict[str, Any] | None:
-    """The largest force at the tool that is not chance: time from the start of the log, s,
+    """The largest force at the tool that is more than SURE deviations: time from the start of the log, s,
     parts, N, and deviations; None: there is none."""
     if estimate.track.largest_force is None:
         return None
@@ -239,7 +243,7 @@ def _force_lines(estimate: MachineEstimate) -> list[str]:
         lines = [f'largest force of the surroundings on {point}, in the axes of {body}, at t = {largest["t"]:.1f} s: '
                  f'{words}']
     elif any(not reason for reason, _ in seconds):
-        lines = [f'no force at {point} that is not chance']
+        lines = [f'no force at {point} larger than {SURE:g} of its standard deviations']
     else:
         reason, _ = max(seconds, key=lambda key: seconds[key])
         return [f'no force at {point}: {reason}']

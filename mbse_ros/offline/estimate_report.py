@@ -22,7 +22,7 @@ from ..report.series import root_mean_square
 from ..report.text import clock_of, computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
-from .track import OF_EACH, KeptEstimate, truth_at, unit_of
+from .track import FORCE_PARTS, OF_EACH, KeptEstimate, truth_at, unit_of
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -95,19 +95,18 @@ def _notes(estimate: KeptEstimate) -> list[str]:
     notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
     if estimate.uncounted and not why_unweighed(estimate.machine):
         notes.append(f'Loads are not counted: {estimate.uncounted}')
-    if _one_way(estimate):
-        notes.append(ONE_LIFT)
+    notes += [ONE_LIFT] if one_way(estimate) else []
     notes.append("The 95 % interval holds the scatter of the samples, the uncertainties stated in the machine's file, "
                  'and what is assumed of sensors and base where it states nothing; no other error.')
     return notes
 
 
-def _one_way(estimate: KeptEstimate) -> bool:
+def one_way(estimate: KeptEstimate) -> bool:
     """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
     machine, names = estimate.machine, estimate.last.state.names
-    columns = [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]
-    fast = estimate.states.mean[np.ix_(estimate.track.status == PayloadStatus.UPDATING, columns)]
-    return bool(len(fast)) and bool(np.all(np.maximum(np.mean(fast > 0, axis=0), np.mean(fast < 0, axis=0)) > ONE_WAY))
+    signs = estimate.track.signs[:, [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]]
+    weighed = signs.sum(axis=0)
+    return bool(weighed.all()) and bool((signs.max(axis=0) > ONE_WAY * weighed).all())
 
 
 def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
@@ -126,6 +125,11 @@ def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -
         mass, lower, upper, _ = (columns.pop(f'{kind}/{name}') for kind in OF_EACH)
         signals.append(Signal(f'payload {name}', 'kg', group='Payloads',
                               estimated=Series(t, mass, (upper - lower) / (2 * NORMAL))))
+    for part in FORCE_PARTS:
+        force, stddev = (columns.pop(f'tool_force{kind}/{part}', None) for kind in ('', '_stddev'))
+        if force is not None:
+            signals.append(Signal(f'force at the tool, {part}', 'kN', 1e-3, 'Force at the tool',
+                                  estimated=Series(t, force, stddev)))
     return [*signals, *(Signal(name, unit_of(name), group='Other numbers', estimated=Series(t, values))
                         for name, values in columns.items())]
 

@@ -105,6 +105,7 @@ class Track:
     ``far``, ``worst``, ``worst_at`` (channels,): how many innovations lie beyond FAR, the farthest in standard
     deviations, and its row. ``largest_force``: that at the tool with the largest part that is not chance, and its row;
     ``force_seconds``, s: by the reason why there was none ('': there was), and whether a contact was noticed.
+    ``signs`` (2, state): how many entries of the state were above and below 0 where samples went into the mass.
     ``states``: None where they were not kept.
     """
 
@@ -123,6 +124,7 @@ class Track:
     worst: np.ndarray
     worst_at: np.ndarray
     last: Output
+    signs: np.ndarray
     largest_force: tuple[int, ToolForce] | None = None
     force_seconds: Mapping[tuple[str, bool], float] = field(default_factory=dict)
     states: States | None = None
@@ -173,6 +175,7 @@ class Tracker:
         self._numbers: dict[str, Growing] = defaultdict(Growing)
         self._reasons: dict[str, int] = {}
         self._far = self._worst = self._worst_at = np.zeros(0)
+        self._signs: np.ndarray | int = 0
         self._largest: tuple[int, ToolForce] | None = None
         self._largest_size, self._force_seconds = 0.0, defaultdict[tuple[str, bool], float](float)
 
@@ -196,13 +199,16 @@ class Tracker:
             states = States(**{name: rows.array for name, rows in self._wide.items()}, numbers=numbers)
         return Track(**{name: rows.array for name, rows in self._rows.items()}, reasons=tuple(self._reasons),
                      far=self._far, worst=self._worst, worst_at=self._worst_at, last=last,
-                     largest_force=self._largest, force_seconds=dict(self._force_seconds), states=states)
+                     signs=np.asarray(self._signs), largest_force=self._largest,
+                     force_seconds=dict(self._force_seconds), states=states)
 
     def _settle(self, outputs: list[Output]) -> None:
         """Outputs become rows."""
         states, payloads, segments = zip(*((o.state, o.payload, o.segment) for o in outputs))
         innovation, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
         self._judge(np.abs(innovation / stddev))
+        mean, weighed = np.array([s.mean[-1] for s in states]), [p.status is PayloadStatus.UPDATING for p in payloads]
+        self._signs = self._signs + np.array([(mean[weighed] > 0.0).sum(axis=0), (mean[weighed] < 0.0).sum(axis=0)])
         length = np.array([len(segment.values) for segment in segments], np.int64)
         step = np.array([segment.step_ns for segment in segments], np.int64)
         _put(self._rows, start_ns=np.array([segment.start_ns for segment in segments], np.int64),
@@ -213,7 +219,7 @@ class Tracker:
              observer_faults=np.array([s.faults for s in states], np.uint32),
              faults=np.array([p.faults for p in payloads], np.uint32))
         if self._states:
-            _put(self._wide, mean=np.array([s.mean[-1] for s in states]),
+            _put(self._wide, mean=mean,
                  variance=np.array([np.diag(s.covariance) for s in states]),
                  measured=np.array([s.measured for s in states]), innovation=innovation, innovation_stddev=stddev,
                  share=np.minimum(length[:, None] / np.maximum([segment.repeats for segment in segments], 1), 1.0))

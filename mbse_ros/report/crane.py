@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -21,6 +22,8 @@ FRAME_RATE = 30.0      # Hz, of the web page; the page draws between the frames
 FROM_AXIS = 'distance from the axis of the swing'
 _FIXED = 1e-6          # m: a point that moves less is a pin of the ground
 _GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
+_ROD, _GHOST_SHARE = '#66707c', 0.45        # a colour that is seen on that of the measured machine, a share of white's
+_WORDS, _RIGHT = 24, 0.9     # characters of a line beside a pose; from where on in the picture it ends there
 _GIF_FRAMES, _GIF_RATE = 90, 12     # frames, frames/s
 
 
@@ -112,7 +115,7 @@ def write_still(scene: Scene, path: Path) -> None:
         _label_pose(ax, scene, frame)
     for color, width, label in ((_BODY, 2, 'estimated'), (_GHOST, 7, 'measured')):
         if label == 'estimated' or scene.measured:
-            ax.plot([], [], color=color, linewidth=width, alpha=1.0 if width == 2 else 0.45, label=label)
+            ax.plot([], [], color=color, linewidth=width, alpha=1.0 if width == 2 else _GHOST_SHARE, label=label)
     ax.legend(loc='upper left', frameon=False, fontsize=9)
     figure.savefig(path)
 
@@ -170,7 +173,7 @@ def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list[Artist
     drawn: list[Artist] = []
     for name, points in scene.measured.items():
         x, z = points[frame].T
-        drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=0.45 * alpha,
+        drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=_GHOST_SHARE * alpha,
                          linewidth=16, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
     for name, points in scene.estimated.items():
         drawn += _draw_part(ax, kind_of(name), points[frame, :, 0], points[frame, :, 1], alpha)
@@ -181,7 +184,7 @@ def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) 
     if kind == 'payload':
         return [*ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)]
     if kind == 'cylinder':
-        return [*ax.plot(x[1:], z[1:], color='#c9ced6', linewidth=3.5, alpha=alpha, zorder=4),
+        return [*ax.plot(x[1:], z[1:], color=_ROD, linewidth=3.5, alpha=alpha, zorder=4),
                 *ax.plot(x[:2], z[:2], color=_TUBE, linewidth=6.5, alpha=alpha, solid_capstyle='butt', zorder=4)]
     closed = len(x) > 3 and np.allclose((x[0], z[0]), (x[-1], z[-1]))
     shade, edge = (tuple(1.0 - share * alpha * (1.0 - np.array(to_rgb(color)))) for share, color in (
@@ -211,7 +214,9 @@ def _label_pose(ax: Axes, scene: Scene, frame: int) -> None:
     part = scene.estimated.get('payload', next(iter(scene.estimated.values())))
     x, z = part[frame, -1]
     if np.isfinite(x + z):
-        caption = f'\n{scene.captions[frame]}' if scene.captions else ''
-        ax.annotate(plain(f't = {scene.t[frame]:.1f} s{caption}'), (x, z), xytext=(0, -15), ha='center', va='top',
+        lines = [f't = {scene.t[frame]:.1f} s', *(wrap(scene.captions[frame], _WORDS) if scene.captions else ())]
+        left, right = ax.get_xlim()
+        side = 'right' if x > left + _RIGHT * (right - left) else 'center'
+        ax.annotate(plain('\n'.join(lines)), (x, z), xytext=(0, -15), ha=side, va='top',
                     textcoords='offset points', fontsize=9, color=INK, zorder=6,
                     bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.7, 'pad': 1})

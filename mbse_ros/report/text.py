@@ -118,9 +118,16 @@ def clock_of(zero_ns: int, seconds: float = 1.0) -> Clock | None:
 
 
 def time_of_day(clock: Clock, value: float, span: float) -> str:
-    """At a value of the axis, UTC; with seconds where its ``span`` is short."""
-    moment = datetime.fromtimestamp(1e-9 * clock.zero_ns + value * clock.seconds, timezone.utc)
-    return f'{moment:%H:%M:%S}' if span * clock.seconds < LONG else f'{moment:%H:%M}'
+    """At a value of the axis, UTC; with seconds where its ``span`` is short, and with the decimals of them that tell
+    its labels from each other."""
+    seconds = span * clock.seconds
+    digits = max(0, min(3, 1 - math.floor(math.log10(seconds / 6.0)))) if seconds > 0.0 else 3
+    ticks = 10 ** digits
+    count = round((clock.zero_ns * 1e-9 % 86400.0 + value * clock.seconds) * ticks)
+    moment = datetime.fromtimestamp(count // ticks, timezone.utc)
+    if seconds >= LONG:
+        return f'{moment:%H:%M}'
+    return f'{moment:%H:%M:%S}' + (f'.{count % ticks:0{digits}d}' if digits else '')
 
 
 def time_unit(seconds: float) -> tuple[str, float]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from ..resources import write_whole
 from .charts import charts_of
 from .crane import FRAME_RATE, Scene, scene_of, write_crane_gif, write_still
 from .data import Band, Chart, Clock, Curve, Panel, Run, Strip, Table, Timed, kind_of
@@ -27,12 +28,12 @@ _FOOTER = 'Drag in a plot to zoom: all time axes follow. A double click shows th
 _MOVES = ', a click moves the animation to that moment'
 _GAPS = '. Gaps in the data are gaps in the curves.'
 _FILES = ' The same plots are next to this page as PNG files.'
-LEAST = 0.01     # of the largest time: the span of a time axis, whose labels have few digits then
+LEAST = 1.0      # of the axis's unit: a shorter axis has labels of many digits
 MARGIN = 0.02
 MOST = 60_000       # points of a curve, those of ten minutes at 100 Hz: many times what is drawn
 LINE_POINTS = 6000     # points of a curve: two per 15 ms in a run of 30 s
 BAND_POINTS = 3000     # points round a band
-_PANEL, _GAP, _TOP, _BOTTOM = 190, 46, 84, 46   # px
+_PANEL, _GAP, _TOP, _BOTTOM, _LINE = 190, 46, 84, 46, 20   # px
 
 
 def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float],
@@ -129,6 +130,11 @@ def write_report(run: Run, folder: str | Path, pictures: bool = True) -> Path:
     return index
 
 
+def write_page(run: Run, path: str | Path) -> None:
+    """Write the page of a run alone, without PNGs, as the file ``path``. Raises OSError."""
+    write_whole(path, page(run, charts_of(run, MOST), None, time_span(run), pictures=False))
+
+
 def time_span(run: Run) -> tuple[float, float]:
     """First and last time of all that the run holds; all time axes show it."""
     holders: list[Timed | Curve | None] = [run.payload, run.nis, run.animation, *run.innovations]
@@ -140,8 +146,9 @@ def time_span(run: Run) -> tuple[float, float]:
     start, end = min(float(np.min(t)) for t in times), max(float(np.max(t)) for t in times)
     if not run.charts:
         return start, end if end > start else start + 1.0
-    lacks = max(0.0, LEAST * (max(abs(start), abs(end)) or 1.0) - (end - start)) / 2      # points at one time: amid it
-    edge = MARGIN * (end - start) + lacks       # points at the ends are seen whole
+    start, end = min(start, 0.0), max(end, 0.0)     # from where the run begins, also where all points are at one time
+    end = max(end, start + LEAST)
+    edge = MARGIN * (end - start)       # points at the ends are seen whole
     return start - edge, end + edge
 
 
@@ -215,9 +222,10 @@ def _layout(chart: Chart, span: tuple[float, float], clock: Clock | None) -> dic
     heights = np.array([_PANEL * panel.height for panel in chart.panels])
     plot = float(heights.sum() + _GAP * (len(heights) - 1))
     tops = plot - np.concatenate([[0], np.cumsum(heights[:-1] + _GAP)])
-    zero = f'; 0 is {wall_time(clock.zero_ns)}' if clock is not None else ''
+    zero = f'<br>0 is {wall_time(clock.zero_ns)}' if clock is not None else ''      # a line: a phone is narrow
+    bottom = _BOTTOM + (_LINE if zero else 0)
     layout: dict[str, Any] = {
-        'height': round(plot + _TOP + _BOTTOM), 'margin': {'l': 74, 'r': 18, 't': _TOP, 'b': _BOTTOM},
+        'height': round(plot + _TOP + bottom), 'margin': {'l': 74, 'r': 18, 't': _TOP, 'b': bottom},
         'paper_bgcolor': 'rgba(0,0,0,0)', 'plot_bgcolor': 'rgba(0,0,0,0)', 'hovermode': 'x', 'hoverdistance': 30,
         'legend': {'orientation': 'h', 'x': 0, 'y': 1 + 26 / plot, 'yanchor': 'bottom', 'groupclick': 'togglegroup',
                    'itemsizing': 'constant'},

@@ -39,6 +39,7 @@ from .fields import ARRIVAL
 from .map import FORMAT
 from .survey import TopicSurvey
 
+COLUMNS = 'topic', 'type', 'messages', 'Hz', 'stamp'
 SURE = 2.0          # points of a name from which it counts
 IMPOSSIBLE = -1e6
 NEARLY = 0.25       # points between two numbers that fit equally well
@@ -230,12 +231,15 @@ def _rank(unit: str, members: Sequence[ChannelProposal]) -> tuple[bool, bool, in
     return not hinted, unit not in ('rad', 'm', 'rad/s', 'm/s', 'm/s^2'), min(places)
 
 
+def topic_rows(topics: Mapping[str, TopicSurvey]) -> list[tuple[str, ...]]:
+    """A table with COLUMNS of all topics: type, messages, rate, and where stamps come from."""
+    return [(topic, survey.msgtype, str(survey.count), number(survey.rate) if survey.rate else '',
+             survey.fault or (survey.stamp if survey.count else '')) for topic, survey in sorted(topics.items())]
+
+
 def topic_lines(topics: Mapping[str, TopicSurvey]) -> list[str]:
-    """A table of all topics: type, messages, rate, and where stamps come from."""
-    rows = [('topic', 'type', 'messages', 'Hz', 'stamp')]
-    for topic, survey in sorted(topics.items()):
-        rows.append((topic, survey.msgtype, str(survey.count), number(survey.rate) if survey.rate else '',
-                     survey.fault or (survey.stamp if survey.count else '')))
+    """The same as lines of text, the headings first."""
+    rows = [COLUMNS, *topic_rows(topics)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 

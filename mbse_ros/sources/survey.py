@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..bags.bag import Bag, decode
+from ..bags.channels import IMU_FIELDS, UNITS
+from ..bags.topics import JOINT_STATE, PAYLOAD, TOOL_FORCE, TRUTH, TopicMap
 from ..errors import MbseError, SampleError
+from ..report.result import OTHERS
 from .fields import (
     ARRIVAL,
     HEADER,
@@ -40,6 +43,18 @@ MOST = 4000         # values of a number that are kept; of more half of them, by
 NUMBERS = 256       # of one topic
 NEW = 8             # messages of a topic that are searched for numbers, and then each
 EACH = 50           # so manieth one
+OWN = 'mbse_ros/msg/'
+# Kinds of quantities by the fields of messages: of any, of JointState, and of this package's.
+_ANYWHERE = {name: kind for kind, name in IMU_FIELDS.items()} | {'fluid_pressure': 'pressure'}
+_OF_TYPE = {
+    JOINT_STATE: {name: name for name in ('position', 'velocity', 'effort')},
+    TRUTH: {name: name for name in ('position', 'velocity', 'acceleration', 'pressure', 'payload')},
+    PAYLOAD: dict.fromkeys(('mass', 'stddev', 'lower', 'upper', 'raw', 'low_passed'), 'payload'),
+    TOOL_FORCE: {'mass': 'payload', 'mass_stddev': 'payload',
+                 **dict.fromkeys(('force', 'component', 'component_stddev'), 'force')}}
+_PER_CHANNEL = ('mean', 'measured', 'innovation', 'innovation_stddev', 'values', 'command_values')   # position/boom
+_UNIT_OF = {**OTHERS, **{kind: ' or '.join(units).replace('*', ' ') for kind, units in UNITS.items()},
+            'acceleration': 'm/s^2 or rad/s^2', 'force': 'N'}
 
 
 def leaves(message: Any, msgtype: str, fields: Fields, depth: int = DEPTH) -> Iterator[Path]:
@@ -149,6 +164,21 @@ class TopicSurvey:
         """Finite values of a number, in the order of the messages."""
         values = np.array(self.values[path], dtype=float)
         return values[np.isfinite(values)]
+
+
+def stated_unit(topic: str, survey: TopicSurvey, path: Path) -> str:
+    """Unit of a number by the definition of its message, such as 'Pa', or 'm or rad' where the type leaves both;
+    '' where it states none: of messages of others."""
+    if path in survey.angles:
+        return 'rad'
+    kinds = [_ANYWHERE[step.field] for step in path if step.field in _ANYWHERE]
+    if survey.msgtype == JOINT_STATE and topic.endswith(f'/{TopicMap().command}'):
+        kinds = ['command']
+    elif path[0].field in _PER_CHANNEL and survey.msgtype.startswith(OWN) and path[0].selection is not None:
+        kinds = [name.partition('/')[0] for name in path[0].selection.names]
+    else:
+        kinds += [kind for name, kind in _OF_TYPE.get(survey.msgtype, {}).items() if name == path[0].field]
+    return _UNIT_OF.get(kinds[0], '') if kinds else ''
 
 
 class _TopicNumbers:

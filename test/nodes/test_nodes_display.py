@@ -22,15 +22,18 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 from report_browser import PROGRAM, Browser
 from scale_support import excavator, scale, state, weighed
+from source_tree import ROOT
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from mbse_ros.machine import load_machine
 from mbse_ros.msg import HydraulicState
 from mbse_ros.nodes import display_node
 from mbse_ros.nodes.base.diagnostics import Warnings
 from mbse_ros.nodes.base.middleware import LASTING
 from mbse_ros.nodes.display.display_server import CONNECTIONS
+from mbse_ros.nodes.display.side_view import channel_values
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.scale.live import record_values, text_of, totals_values
@@ -266,6 +269,21 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
             one.close()
         assert heard(peer, ws, 'frame')['live']['mass'] == LIVE['mass']
     assert not node.warned
+
+
+def test_the_engineers_page_has_the_unit_of_each_sensor(tmp_path):
+    """By what it measures: a laser between two points in m, an inclinometer on a body in rad."""
+    text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
+    (tmp_path / 'm.yaml').write_text(text.replace('sensors:\n', (
+        'sensors:\n  laser: {kind: distance, points: [ground.cylinder_base, boom.tip], stddev: 2 mm}\n'
+        '  slope: {kind: inclinometer, body: boom, stddev: 0.1 deg}\n')))
+    machine = load_machine(tmp_path / 'm.yaml')
+    values = np.arange(float(len(machine.channels)))
+    one = replace(state(machine, 1, np.zeros(1)), channels=machine.channels, measured=values, innovation=values,
+                  innovation_stddev=values)
+    assert {name: unit for name, *_, unit in channel_values(one, machine)} == {
+        'position/lift': 'm', 'position/laser': 'm', 'position/slope': 'rad', 'pressure/lift_piston': 'Pa',
+        'pressure/lift_rod': 'Pa'}
 
 
 def test_the_graph_starts_it_with_the_scale():

@@ -305,7 +305,7 @@ def test_the_text_says_a_component_by_its_direction_or_why_there_is_no_force(dug
     assert said(**none, force_seconds={('no lever', False): 3.0, ('early', True): 1.0}) == [
         'no force at bucket.teeth: no lever']
     assert said(**none, force_seconds={('', False): 3.0, ('early', True): 1.2}) == [
-        'no force at bucket.teeth that is not chance',
+        'no force at bucket.teeth larger than 5 of its standard deviations',
         'force at bucket.teeth not known for 1.2 s of contact: early']
 
 
@@ -316,6 +316,17 @@ def test_in_free_motion_there_is_none(dug) -> None:
     force, stddev = (columns[f'tool_force{kind}/component'][before] for kind in ('', '_stddev'))
     known = np.isfinite(force)
     assert known.sum() > 20 and np.mean(np.abs(force[known]) < 1.96 * stddev[known]) > 0.8
+
+
+def test_the_report_shows_each_part_with_its_band(dug) -> None:
+    """They were two panels of `other numbers` each."""
+    signals = {signal.name: signal for signal in dug[0].run.signals if 'tool' in signal.name}
+    assert set(signals) == {f'force at the tool, {part}' for part in (*'xyz', 'component')}
+    for name, signal in signals.items():
+        part = name.rpartition(' ')[2]
+        assert (signal.unit, signal.scale, signal.group) == ('kN', 1e-3, 'Force at the tool')
+        for shown, column in ((signal.estimated.value, 'tool_force'), (signal.estimated.stddev, 'tool_force_stddev')):
+            np.testing.assert_array_equal(shown, dug[0].states.columns[f'{column}/{part}'])
 
 
 def test_the_answer_has_it(dug) -> None:

@@ -26,10 +26,10 @@ from sources_support import (
 )
 
 from mbse_ros.machine import load_machine
-from mbse_ros.sources.fields import path_text, store_fields
+from mbse_ros.sources.fields import parse_path, path_text, store_fields
 from mbse_ros.sources.map import parse_sources
 from mbse_ros.sources.propose import proposal_text, propose
-from mbse_ros.sources.survey import MOST, Survey, leaves
+from mbse_ros.sources.survey import MOST, Survey, TopicSurvey, leaves, stated_unit
 from mbse_ros.sources.words import parts_in, sides_in, words
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
@@ -227,3 +227,21 @@ def test_numbers_of_a_message():
         linear_acceleration=vector, linear_acceleration_covariance=np.zeros(9)), 'sensor_msgs/msg/Imu', FIELDS)]
     assert found == ['orientation.roll', 'orientation.pitch', *(f'angular_velocity.{a}' for a in 'xyz'),
                      *(f'linear_acceleration.{a}' for a in 'xyz')]
+
+
+@pytest.mark.parametrize('topic, msgtype, path, unit', [
+    ('/state', 'mbse_ros/msg/HydraulicState', 'mean[names=pressure/lift_rod]', 'Pa'),
+    ('/state', 'mbse_ros/msg/HydraulicState', 'innovation_stddev[channels=position/lift]', 'm or rad'),
+    ('/state', 'mbse_ros/msg/HydraulicState', 'mean[names=payload/mass]', 'kg'),
+    ('/state', 'mbse_ros/msg/HydraulicState', 'nis', ''), ('/segment', 'mbse_ros/msg/SensorSegment', 'values[3]', ''),
+    ('/segment', 'mbse_ros/msg/SensorSegment', 'repeats[channels=position/lift]', ''),
+    ('/payload', 'mbse_ros/msg/PayloadEstimate', 'stddev', 'kg'),
+    ('/payload', 'mbse_ros/msg/PayloadEstimate', 'samples', ''), ('/f', 'mbse_ros/msg/ToolForce', 'force[0]', 'N'),
+    ('/f', 'mbse_ros/msg/ToolForce', 'mass_stddev', 'kg'), ('/truth', 'mbse_ros/msg/MachineTruth', 'payload', 'kg'),
+    ('/a/sensors/valve_command', 'sensor_msgs/msg/JointState', 'position[name=boom]', 'V'),
+    ('/joint_states', 'sensor_msgs/msg/JointState', 'effort[name=boom]', 'N or N m'),
+    ('/x', 'my_msgs/msg/Imus', 'imus[2].angular_velocity.z', 'rad/s'), ('/x', 'my_msgs/msg/X', 'position[2]', ''),
+    ('/x', 'my_msgs/msg/X', 'mean[names=pressure/boom]', ''), ('/x', 'my_msgs/msg/X', 'mass', '')])
+def test_the_unit_is_that_of_the_type_of_the_message(topic, msgtype, path, unit):
+    """And none where another's field has a name that ours has, too: it may be in mm."""
+    assert stated_unit(topic, TopicSurvey(msgtype), parse_path(path)) == unit

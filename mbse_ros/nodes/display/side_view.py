@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bags.channels import UNITS
+from ...description.coordinate_units import measured_unit
 from ...errors import MbseError
 from ...machine import Machine
 from ...machine.hanging import down
@@ -79,12 +79,6 @@ def machine_values(machine: Machine, file: ScaleFile, view: SideView) -> dict[st
 
 def channel_values(state: StateEstimate, machine: Machine) -> list[list[str | float]]:
     """Per measured channel its name, value, innovation, the innovation's standard deviation, and their SI unit."""
-    return [[*row, channel_unit(row[0], machine)] for row in zip(
+    units = {channel.name: measured_unit(machine.description, channel.sensor.name) for channel in machine.all_channels}
+    return [[*row, units[row[0]]] for row in zip(
         state.channels, state.measured.tolist(), state.innovation.tolist(), state.innovation_stddev.tolist())]
-
-
-def channel_unit(channel: str, machine: Machine) -> str:
-    """SI unit of a channel: of a position or velocity by what it is measured of, a cylinder or a joint."""
-    kind, _, name = channel.partition('/')
-    units = UNITS.get(kind, ('',))
-    return units[0] if name in machine.cylinders else units[-1]
