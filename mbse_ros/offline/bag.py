@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import fields
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
 from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
 from .estimate import MachineEstimate
-from .log_day import on_its_day
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
@@ -92,7 +90,6 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     there is no memory left, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    machine, aging = on_its_day(machine, partial(sample_reader, source, machine, namespace, sources))
     reader = sample_reader(source, machine, namespace, sources)
     used = RecordedCommands(source, machine.commands, reader.namespace)
     found = _Passed(reader, machine, tuning, backend, states, every, used, str(source.path), scale)
@@ -100,7 +97,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     warnings = reader.warnings + found.log.dropped.lines()
     other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine,
                                                     topics.payloads(source.topics, reader.namespace))]
-    other += aging
+    other += found.log.aging
     if not found.tracker:
         raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
     return found.judged(other, warnings, read_truth(source, topics), reader.ages)
@@ -109,7 +106,6 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
                      backend: str = 'auto', every: float = 0.0, scale: str | Path = '') -> MachineEstimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
-    machine, aging = on_its_day(machine, lambda: samples)
     found = _Passed(samples, machine, tuning, backend, True, every, scale=scale)
     found.run()
     warnings = found.log.dropped.lines()
@@ -120,7 +116,7 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
                               'numbers: all samples are NaN, and nothing can be estimated without them')
         raise SampleError('samples', 0, len(samples),
                           f'samples to estimate from; {nothing(found.log, found.samples, warnings)}')
-    return found.judged([*aging], warnings, None)
+    return found.judged([*found.log.aging], warnings, None)
 
 
 class _Passed:
@@ -131,8 +127,9 @@ class _Passed:
                  scale: str | Path = '') -> None:
         self.samples, self.tracker, self.seconds, self.name = LogSamples(), Tracker(states), 0.0, name
         tuning = dict(tuning)
-        self.loads, self.uncounted = _loads_of(machine, tuning.pop('scale', ScaleSettings()), name, scale)
+        settings = tuning.pop('scale', ScaleSettings())
         self.log, self.used = LongLog(reader, machine, tuning, backend, every, self.samples, commands=used), used
+        self.loads, self.uncounted = _loads_of(self.log.pipeline.machine, settings, name, scale)
 
     def run(self, take: Callable[[Output], None] | None = None) -> None:
         """All of it."""

@@ -12,12 +12,14 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from queue import Full, Queue
+from statistics import median_low
 from threading import Event, Thread
 from typing import Any, TypeVar
 
 from ..bags.channel_samples import Sample
 from ..bags.reader import BagReader
 from ..bags.recorded_commands import RecordedCommands
+from ..description.age import age_text, aged, calibrated_on, day_of, drifting
 from ..errors import SampleError
 from ..machine import Machine
 from ..streams.pipeline import Output, Pipeline
@@ -26,6 +28,7 @@ from .log_samples import Dropped, LogSamples, block_of
 
 Observed = list[tuple[Segment, StateEstimate]]
 T = TypeVar('T')
+START = 100     # samples, the median stamp of which says when a log starts: 49 wrong stamps do not change it
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
 AHEAD = 4           # blocks of samples that may wait between two threads
 FEW = 256           # samples at a time where a reader gives them one by one
@@ -33,18 +36,40 @@ SWITCH = 0.0005     # s that a thread waits at most for the interpreter; by defa
 PAUSE = 0.2         # s between two looks at whether anybody still takes
 
 
+def _on_its_day(machine: Machine, samples: Iterable[Sample]) -> tuple[Machine, tuple[str, ...]]:
+    """The machine with the zeros of its sensors as uncertain as on the day on which a log of ``samples`` starts, and
+    what is odd about that day, in words.
+
+    Where nothing drifts, or no stamp says the day, it is the machine itself: as on the day on which it was loaded.
+    """
+    names = drifting(machine.description)
+    stamps = [sample.stamp_ns for sample in islice(samples, START)] if names else []
+    if not stamps:
+        return machine, ()
+    key, day = f'sensors.{names[0]}.drift', day_of(median_low(stamps))
+    if day is None:
+        return machine, (f'{key}: the stamps of this log have no date: its zeros count as those of today, '
+                         f'{age_text(machine.description)}',)
+    found = aged(machine.description, day)
+    early = (f'{key}: this log begins {age_text(found)}, the date of the calibration (calibration.date): its zeros '
+             'count as uncertain as so many days after it',) * (day < calibrated_on(found))
+    return machine if found == machine.description else Machine(found), early
+
+
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
     ``reader``: a BagReader, or single samples; ``keep`` gets all of them, and which are refused; without threads it
-    may be exchanged. ``segment``, s: see ``Pipeline``. Without ``threads`` the caller's does all. ``commands`` of each
-    step, as a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and
+    may be exchanged. ``machine``: zeros that drift get their age on the day of the log; ``aging``: what is odd about
+    that day. ``segment``, s: see ``Pipeline``. Without ``threads`` the caller's does all. ``commands`` of each step, as
+    a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and
     ``budget``, complete at the end. Raises what the reader raises.
     """
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str = 'auto',
                  segment: float = SEGMENT, keep: LogSamples | None = None, threads: bool = True,
                  commands: RecordedCommands | None = None) -> None:
+        machine, self.aging = _on_its_day(machine, reader)
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
         self._reader, self.keep, self._threads, self._commands = reader, keep, threads, commands
         self.dropped = Dropped()

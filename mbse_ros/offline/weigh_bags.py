@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from ..sources.reader import sample_reader
 from .bag import frame_of
 from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
 from .loads import Loads
-from .log_day import on_its_day
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
 from .long_log import LongLog
@@ -98,10 +96,9 @@ class _Run:
         """One bag, by the caller's thread alone."""
         source, first, begun, asked = open_bag(bag), None, self.seconds, len(self.log.questions)
         held: defaultdict[str, float] = defaultdict(float)      # s by reason
-        machine, aging = on_its_day(self.machine, partial(sample_reader, source, self.machine, namespace, sources))
-        reader = sample_reader(source, machine, namespace, sources)
-        used = RecordedCommands(source, machine.commands, reader.namespace)
-        log = LongLog(reader, machine, dict(tuning), backend, segment=self.every, threads=False,
+        reader = sample_reader(source, self.machine, namespace, sources)
+        used = RecordedCommands(source, self.machine.commands, reader.namespace)
+        log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
                       keep=(samples := LogSamples()), commands=used)
         wrong, odd, tracker, since = list[str](), list[str](), Tracker(False), self.seconds
 
@@ -137,10 +134,10 @@ class _Run:
         if tracker:
             judge()
         topics = TopicMap(namespace=namespace)
-        other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), machine,
+        other = [item.line for item in machine_findings(frame_of(source, reader.namespace, topics), self.machine,
                                                         topics.payloads(source.topics, reader.namespace))]
         self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
-            *other, *aging, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used),
+            *other, *log.aging, *wrong, *reader.warnings, *log.dropped.lines(), *odd, *stage_lines(log.pipeline, used),
             *self.log.questions[asked:]))]
         if first is not None and self._last_ns is not None:
             self._spans.append((name, first, self._last_ns))

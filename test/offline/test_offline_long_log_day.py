@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import cache
 
@@ -11,9 +12,11 @@ import pytest
 
 import mbse_ros
 from mbse_ros.api.samples import Samples
+from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.description.age import aged, as_calibrated, today
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
+from mbse_ros.offline.long_log import START, _on_its_day
 from mbse_ros.offline.weigh_bags import weigh_bags
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -82,6 +85,24 @@ def test_a_bag_is_as_old_as_its_samples(tmp_path) -> None:
     assert kept.machine is machine(True)
     loads = weigh_bags([path, other], today_, {})
     assert not any('drift' in line for line in loads.warnings)
+
+
+def test_loads_of_a_log_before_the_calibration_are_said(tmp_path) -> None:
+    mbse_ros.write_bag(tmp_path / 'early', walked(START_NS - 3 * DAY_NS), machine(False))
+    found, = (line for line in weigh_bags([tmp_path / 'early'], machine(True), {}).warnings if 'drift' in line)
+    assert found.startswith('early: sensors.lift_piston.drift: this log begins 3 days before 2026-05-01')
+
+
+@pytest.mark.parametrize('wrong, days', [(49, DAYS), (51, 0)])
+def test_the_day_is_that_of_the_median_of_the_first_stamps(wrong: int, days: int) -> None:
+    """Not of the rest of the log, which is not read for it."""
+    def samples() -> Iterator[Sample]:
+        for k in range(START):
+            yield Sample('position/lift', START_NS + (DAYS * DAY_NS if k >= wrong else k), 0.3)
+        raise AssertionError
+    found, odd = _on_its_day(machine(True), samples())
+    assert found.description.sensors['lift_piston'].drift.days == days and odd == ()
+    assert _on_its_day(machine(True), iter(())) == (machine(True), ())
 
 
 @pytest.mark.parametrize('days', [-5, -1])
