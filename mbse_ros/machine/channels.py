@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 
 from ..description.model import MechanismDescription, Sensor
+from ..description.start import rpy_rotation
 from ..errors import DescriptionError
-from ..mechanism.rotation import axis_rotation
 
 ATMOSPHERE = 101_325.0      # Pa: a gauge measures from here
 ORDER = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
@@ -102,8 +101,7 @@ def _zero(mechanism: MechanismDescription, sensor: Sensor, k: int) -> float:
     beyond gravity, from gravity along its axis."""
     if not sensor.on_base:
         return ATMOSPHERE if sensor.gauge else 0.0
-    gravity, base = np.array([item.value for item in mechanism.gravity]), mechanism.base
+    axis, base = np.array(sensor.axes[k]), mechanism.base
     if base is not None:
-        for axis, angle in (((0, 1, 0), base.pitch), ((1, 0, 0), base.roll)):
-            gravity = np.array(ca.DM(axis_rotation(axis, ca.SX(angle.value)).T)) @ gravity
-    return float(np.array(sensor.axes[k]) @ gravity)
+        axis = rpy_rotation((base.roll.value, base.pitch.value, 0.0)) @ axis
+    return float(axis @ [item.value for item in mechanism.gravity])

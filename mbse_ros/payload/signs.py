@@ -57,6 +57,7 @@ class AxisSigns:
 
     @property
     def wrong(self) -> str:
-        """Axes with the other sign, in words; '' for none."""
+        """Axes that seem to have the other sign, in words; '' for none. Of two that are exchanged it may be one."""
         ratios = -2.0 * self._sums.sum(axis=1)
-        return ' or '.join(f'{name} (sign)' for (name, *_), ratio in zip(self._axes, ratios) if ratio > LIKELIER)
+        return ' or '.join(f'{name} (sign, or another axis)' for (name, *_), ratio in zip(self._axes, ratios)
+                           if ratio > LIKELIER)

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from machine_variants import changed
+from tool_force_by_hand import AREA, SETTINGS, STEP, followed, held_still, known, lifted
 
 from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.filters.force_balance import force_balance
@@ -16,56 +17,18 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.frames import MachineFrames
 from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.offline.estimate import MachineEstimate
-from mbse_ros.payload.mass import Mass, PayloadSettings
-from mbse_ros.payload.tool_force import (
-    CHANGES,
-    UNWEIGHED,
-    ToolForce,
-    ToolForces,
-    contact_words,
-    has_contact,
-)
+from mbse_ros.payload.tool_force import CHANGES, UNWEIGHED, ToolForces, contact_words, has_contact
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Pipeline
 
-STEP = 10_000_000
-SETTINGS = PayloadSettings()
-AREA = np.pi / 4 * 0.1 ** 2     # m2, of the lift's piston
 BACKWARD = 0.25     # s, from the end of a window to its middle
-
-
-def known(mass: float, stddev: float = 0.0) -> Mass:
-    return Mass(mass, stddev, 2 * stddev, mass, mass, 9, 'open', stddev)
-
-
-def held_still(machine: Machine, samples: dict[str, float], mass: Mass | None, forces: ToolForces | None = None,
-               steps: int = 120) -> ToolForce:
-    """After so many segments with the same samples."""
-    forces = forces or ToolForces(machine, SETTINGS, 'vm')
-    values, mean = np.array([samples[name] for name in machine.channels]), np.zeros(60)
-    for k in range(1, steps + 1):
-        found = forces.process(k * STEP, (mean, values, 0 * values), k == 1, False, mass)
-    return found
 
 
 @pytest.fixture(scope='module')
 def lift() -> Machine:
     """A crane with one cylinder, touched at the tip of its boom."""
     return changed('patu655_lift', {'payload/contact': 'boom.tip'})
-
-
-def lifted(angle: float, force: float) -> tuple[dict[str, float], float, np.ndarray]:
-    """Samples of the lift at rest at an angle of its boom, rad, with a force of its cylinder, N; the lever of that
-    about the pivot, m; the tip (x, z), m."""
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    base, eye = np.array([0.26, -1.039986751]), turn @ [0.3025, -0.105]
-    length = np.linalg.norm(eye - base)
-    along = (eye - base) / length
-    area, rod = np.pi / 4 * 0.1 ** 2, np.pi / 4 * (0.1 ** 2 - 0.056 ** 2)
-    samples = {'position/lift': length - 0.820, 'pressure/lift_piston': (force + 1e6 * rod) / area,
-               'pressure/lift_rod': 1e6}
-    return samples, eye[0] * along[1] - eye[1] * along[0], turn @ [2.89, 0.0246]
 
 
 @pytest.mark.parametrize('angle', [-0.3, 0.4])
@@ -118,14 +81,6 @@ def test_a_mass_is_held_from_before_it_was_in_doubt(lift: Machine) -> None:
         found.append(forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, mass))
     assert not found[48].known and found[60].known
     assert found[-1].mass == 100.0 and found[-1].held == pytest.approx(0.3)
-
-
-def followed(machine: Machine, rows: list[dict]) -> list[ToolForce]:
-    """Of segments that differ in what is said of the load."""
-    forces, samples = ToolForces(machine, SETTINGS, 'vm'), lifted(0.1, 50e3)[0]
-    values = np.array([samples[name] for name in machine.channels])
-    return [forces.process(k * STEP, (np.zeros(60), values, 0 * values), k == 1, False, **row)
-            for k, row in enumerate(rows, 1)]
 
 
 def test_while_the_load_changes_and_a_second_after_there_is_none(lift: Machine) -> None:
@@ -275,6 +230,10 @@ def test_force_and_mass_are_found_together_while_a_load_grows_and_is_dumped() ->
     dumps = [force for k, force in zip(t, found) if 11.8 < k < 12.5]
     assert all(force.known and force.reason.startswith(CHANGES) for force in dumps)
     assert np.mean([(np.abs(force.force[[0, 2]]) < 2.5 * force.stddev[[0, 2]]).all() for force in dumps]) > 0.9
+    mass = pipeline.payload._mass       # what it subtracts, the force subtracts as well
+    mean, covariance = mass.errors
+    assert mass.mass == pytest.approx(mass.weighed - mass.slopes @ mean) and abs(mass.slopes @ mean) > 0.1
+    assert mass.stddev ** 2 == pytest.approx(mass.noise ** 2 + mass.slopes @ covariance @ mass.slopes)
 
 
 def test_the_largest_force_is_said_whether_states_are_kept_or_not(dug) -> None:

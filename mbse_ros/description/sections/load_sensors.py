@@ -59,7 +59,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
                                  'supply', *_COMMON, 'bias'])
     kind = entry.part('kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
-    if sensor_on_base := kind == 'accelerometer' and entry.value.get('body') == GROUND:
+    if on_base := kind == 'accelerometer' and entry.value.get('body') == GROUND:
         needed, allowed = ('body',), ('axes',)
     elif kind == 'accelerometer' and 'point' not in entry.value:
         raise entry.error('the key `point`, a point of a body; or `body: ground` for the accelerometer on what the '
@@ -70,7 +70,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         return _pressure(name, entry, parts, references, machine)
     if kind == 'inclination':
         return _inclination(name, parts, references, machine)
-    if sensor_on_base:
+    if on_base:
         return _base_accelerometer(name, parts, references, machine)
     if kind == 'stroke':
         kind, parts['coordinate'] = 'encoder', parts['cylinder']
