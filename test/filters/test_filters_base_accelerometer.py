@@ -16,7 +16,7 @@ from mbse_ros.calibration.balance import windows_of
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import DescriptionError
-from mbse_ros.filters.force_balance import force_balance
+from mbse_ros.filters.force_balance import force_balance, without_sensor_errors
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 from mbse_ros.mechanism.sensors import sensor_model
@@ -165,6 +165,18 @@ def test_at_rest_on_a_base_that_the_file_says_is_inclined_it_counts_from_that_gr
     assert still.full().ravel() == pytest.approx(wanted)
     lowest = {own.channels[i]: low for i, low, _ in machine_ends(own)[Fault.FAR]}
     assert [lowest[name] for name in (X, Y, Z)] == pytest.approx(-np.array(wanted) - 0.6 * G)
+
+
+def test_a_sample_on_a_base_that_is_more_inclined_than_in_the_file_says_less_of_its_acceleration() -> None:
+    """What it measures is gravity along the axis, too: of a base that the file has as level, pitched by 0.01 rad."""
+    own = machine()
+    names, p = state_names(own)[0], own.parameters
+    X, at = ca.SX.sym('X', len(names)), names.index('base_acceleration/x')
+    found = ca.Function('found', [X, p.symbol], [without_sensor_errors(own, names, X)[[at, at + 1]]])
+    values, state = p.mean, np.zeros(len(names))
+    values[p.names.index('base.pitch')], state[at] = 0.01, 0.3
+    values[p.names.index('sensors.base_imu.bias[0]')] = 0.05
+    assert found(ca.DM(state), ca.DM(values)).full().ravel() == pytest.approx([0.25 + G * np.sin(0.01), 0.0])
 
 
 def test_the_plant_says_how_its_base_is_accelerated() -> None:
