@@ -9,14 +9,17 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine_variants import changed
 
 from mbse_ros.calibration.balance import windows_of
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import DescriptionError
 from mbse_ros.filters.force_balance import force_balance, without_sensor_errors
+from mbse_ros.filters.hydraulic_model import hydraulic_model
 from mbse_ros.filters.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 from mbse_ros.mechanism.sensors import sensor_model
@@ -185,6 +188,28 @@ def test_the_plant_says_how_its_base_is_accelerated() -> None:
     x, z = (np.array([frame.samples[name] for frame in driven()]) for name in (X, Z))
     assert np.abs(x - np.sin(3.0 * np.pi * t)).max() < 0.25 and abs(x.std() - np.sqrt(0.5)) < 0.03
     assert z.mean() == pytest.approx(G, abs=0.01) and z.std() == pytest.approx(0.05, rel=0.1)
+
+
+def test_a_load_that_hangs_is_left_behind() -> None:
+    """On a rope of 1.5 m: its angle is accelerated by -(a + g u) / 1.5 m, with the gravity of the frame."""
+    own = changed('patu655_lift', {'sensors/base_imu': yaml.safe_load(IMU)['base_imu'],
+                                   'payload/hanging': {'value': '1.5 m', 'stddev': '5 cm'}})
+    model = hydraulic_model(own, weighs=True)
+    f = ca.Function('f', [model.X, model.dependent, own.payload, model.U, own.parameters.symbol], [model.f])
+    state, place = np.zeros(len(model.names)), model.names.index
+    state[place('base_acceleration/x')], state[place('base_acceleration/z')] = 0.3, -0.7
+    state[place('position/lift')], state[place('swing/x')] = 0.25, 1e-3
+    q = own.position(np.array([0.25]))[own.system.dependent]
+    found = f(ca.DM(state), ca.DM(q), 100.0, ca.DM(np.zeros(model.U.numel())), ca.DM(own.parameters.mean)).full()
+    assert found[place('swing_rate/x'), 0] == pytest.approx(-(0.3 + (G - 0.7) * 1e-3) / 1.5, rel=1e-4)
+
+
+def test_a_base_that_is_inclined_at_the_start_is_known_at_once() -> None:
+    """By 17 degrees: the state begins with a wide deviation."""
+    outputs, _ = estimated(True, lambda name, value, last: value + 3.0 if name == X else value)
+    early = outputs[20].state
+    true = 3.0 + np.sin(3.0 * np.pi * 1e-9 * (early.stamp_ns - driven()[0].stamp_ns))
+    assert early.mean[-1, early.names.index('base_acceleration/x')] == pytest.approx(true, abs=0.2)
 
 
 def test_a_truck_that_drives_is_weighed_with_it() -> None:

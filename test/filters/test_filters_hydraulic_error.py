@@ -31,7 +31,8 @@ ERROR, LOAD = 'hydraulic_errorEKF_FE', 100.0
 ANGLES = {'independent': ['boom_joint', 'tilt_joint'], 'initial': REMOVED}
 SENSORS = {'sensors/pitch': {'kind': 'inclination', 'axis': 'pitch', 'stddev': '1e-3 rad'},
            'sensors/tip': {'kind': 'accelerometer', 'point': 'extension.tip', 'stddev': '1e-6 m/s^2'}}
-VARIANTS = {'patu655 in angles': ANGLES, 'patu655 with more sensors': SENSORS}
+IMU = {'sensors/base_imu': {'kind': 'accelerometer', 'body': 'ground', 'stddev': '0.05 m/s^2'}}
+VARIANTS = {'patu655 in angles': ANGLES, 'patu655 with more sensors': SENSORS, 'patu655 on a truck': IMU}
 MACHINES = 'patu655_lift', 'patu655', *VARIANTS, 'zx200'
 
 
@@ -91,6 +92,23 @@ def test_derivatives_by_finite_differences(name: str) -> None:
     for exact, i in ((slopes, 0), (A, 2)):
         numerical = np.column_stack([(a[i] - b[i]) / (2 * step) for a, b, step in zip(up, down, h)])
         np.testing.assert_allclose(exact, numerical, rtol=0, atol=2e-6 * np.abs(exact).max())
+
+
+def test_its_accelerations_on_a_base_that_is_accelerated_are_those_with_another_gravity() -> None:
+    machine, model, _ = model_of('patu655 on a truck')
+    X, G = state(machine, model), machine.description.gravity[2].value
+    base = [model.names.index(f'base_acceleration/{axis}') for axis in 'xyz']
+    X[base] = 0.9, 0.5, -0.7
+    other = changed('patu655', IMU | {'gravity': [-0.9, -0.5, G + 0.7]})
+    moved = hydraulic_model(other, driven=True)
+    own = ca.Function('own', [moved.X, moved.dependent, other.payload, moved.deviation, other.parameters.symbol],
+                      [moved.own])
+    still = X.copy()
+    still[base] = 0.0
+    found = own(still, machine.position(X[:len(machine.coordinates)])[machine.system.dependent], LOAD,
+                np.zeros(moved.deviation.numel()), other.parameters.mean)
+    np.testing.assert_allclose(evaluated('patu655 on a truck', X)[0], found.full().ravel(), rtol=1e-9)
+    assert np.abs(evaluated('patu655 on a truck', still)[0] - found.full().ravel()).max() > 0.01
 
 
 def test_errors_and_state_are_each_others_inverse() -> None:
