@@ -22,9 +22,19 @@ from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
 from ..streams.records import PayloadEstimate, PayloadStatus
-from .estimate_report import ONE_LIFT, one_way, report_run
 from .log_loads import WeighedLoad
-from .track import COLUMNS, FORCE_PARTS, SURE, KeptEstimate, held_lines, held_seconds, truth_at, unit_of
+from .track import (
+    COLUMNS,
+    FORCE_PARTS,
+    ONE_LIFT,
+    SURE,
+    KeptEstimate,
+    held_lines,
+    held_seconds,
+    one_way,
+    truth_at,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from ..report.data import Run
@@ -104,6 +114,7 @@ class MachineEstimate(KeptEstimate):
     def run(self) -> Run:
         """All that the report shows."""
         bag = self.facts.get('Bag')
+        from .estimate_report import report_run
         return report_run(self, f'Estimate {f"from {Path(bag).resolve().name}" if bag else f"of {self.machine.name}"}',
                           self.facts)
 

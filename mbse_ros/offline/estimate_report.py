@@ -22,7 +22,7 @@ from ..report.series import root_mean_square
 from ..report.text import clock_of, computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
-from .track import FORCE_PARTS, OF_EACH, KeptEstimate, truth_at, unit_of
+from .track import FORCE_PARTS, OF_EACH, ONE_LIFT, KeptEstimate, one_way, truth_at, unit_of
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -44,9 +44,6 @@ LARGEST = 8     # causes of the uncertainty that are shown
 FRAMES_PER_SECOND = 12.5
 MOST = 7_500           # frames: those of ten minutes; a longer log has fewer a second
 UPRIGHT = 0.999        # share of an axis along z from which on a joint is a swing
-ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
-ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '
-            "friction in the machine's file; only a run that also lowers the load can check it.")
 
 
 def report_run(estimate: KeptEstimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
@@ -99,14 +96,6 @@ def _notes(estimate: KeptEstimate) -> list[str]:
     notes.append("The 95 % interval holds the scatter of the samples, the uncertainties stated in the machine's file, "
                  'and what is assumed of sensors and base where it states nothing; no other error.')
     return notes
-
-
-def one_way(estimate: KeptEstimate) -> bool:
-    """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
-    machine, names = estimate.machine, estimate.last.state.names
-    signs = estimate.track.signs[:, [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]]
-    weighed = signs.sum(axis=0)
-    return bool(weighed.all()) and bool((signs.max(axis=0) > ONE_WAY * weighed).all())
 
 
 def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:

@@ -40,6 +40,9 @@ HELP = {
     PayloadStatus.CONTACT: 'lift the load clear of what it touches',
     PayloadStatus.IMPLAUSIBLE: 'compare the data with the machine: mbse check-data BAG --machine M',
     PayloadStatus.NO_DATA: 'see what the observer says; mbse check-data BAG --machine M compares data and machine'}
+ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
+ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '
+            "friction in the machine's file; only a run that also lowers the load can check it.")
 FASTER = 'send this sensor more often, or move more slowly'
 
 
@@ -375,3 +378,11 @@ def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray)
 
     columns = {name: at(getattr(truth, name)) for name in COLUMNS}
     return TruthSeries(stamps_ns, truth.cylinders, volumes=truth.volumes, **columns)
+
+
+def one_way(estimate: KeptEstimate) -> bool:
+    """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
+    machine, names = estimate.machine, estimate.last.state.names
+    signs = estimate.track.signs[:, [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]]
+    weighed = signs.sum(axis=0)
+    return bool(weighed.all()) and bool((signs.max(axis=0) > ONE_WAY * weighed).all())

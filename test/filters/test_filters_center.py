@@ -99,7 +99,8 @@ def test_the_answer_names_the_centre_of_a_load() -> None:
     it, output = last_with('unknown')
     for payload, named in ((output.payload, True), (replace(output.payload, lower=-1.0), False)):
         answer = SimpleNamespace(machine=it, last=replace(output, payload=payload), budget=(), loads=(),
-                                 seconds=1.0, log_seconds=3.0, doubts=(), uncounted='', counted=())
+                                 seconds=1.0, log_seconds=3.0, doubts=(), uncounted='', counted=(),
+                                 track=SimpleNamespace(signs=np.zeros((1, len(output.state.names)))))
         lines = [line for line in MachineEstimate.summary(answer)
                  if line.startswith('its centre in the frame of extension: x 2')]
         assert len(lines) == named and all(' mm (1 sigma ' in line and ', z ' in line for line in lines)
