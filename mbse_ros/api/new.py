@@ -23,19 +23,23 @@ GIVEN = 'answers'       # as errors name answers that are no file
 @dataclass(frozen=True)
 class NewMachine(Answer):
     """A new machine: its ``name``, the ``text`` of its file, how many numbers and points are ``assumed``, and the
-    cylinders ``without_pressures``, whose pressures are not measured."""
+    cylinders ``without_pressures``, whose pressures are not measured; ``measured``: those of any are."""
 
     name: str
     text: str
     assumed: int
     without_pressures: tuple[str, ...] = ()
+    measured: bool = True
 
     def summary(self) -> list[str]:
         """What there is to know."""
         lacking = ', '.join(self.without_pressures)
-        return [f'{self.name}: {self.assumed} numbers and points are assumed; ' + (
-            f'`mbse calibrate` needs the pressures of all cylinders to find them, not measured are those of {lacking}'
-            if lacking else '`mbse calibrate --plan` says which motions find them')]
+        how = '`mbse calibrate --plan` says which motions find them'
+        if not self.measured:
+            how = f'`mbse calibrate` needs pressures to find them, not measured are those of {lacking}'
+        elif lacking:
+            how += f', best with the pressures of {lacking} too'
+        return [f'{self.name}: {self.assumed} numbers and points are assumed; {how}']
 
     def write(self, path: str | Path) -> None:
         """Write the file. Raises OSError."""
@@ -67,4 +71,4 @@ def new(answers: str | Path | Mapping[str, Any]) -> NewMachine:
     text = text_of(layout_of(given))
     parse_mechanism(text, given.name)
     return NewMachine(given.name, text, text.count('source: assumed'), tuple(
-        name for name in given.kind.cylinders if name not in given.pressures()))
+        name for name in given.kind.cylinders if name not in given.pressures()), bool(given.pressures()))

@@ -33,6 +33,9 @@ Samples = tuple[np.ndarray, np.ndarray]     # times (n,), s, and values (n,)
 STEADY = 2.0        # times the transition velocity of the friction, from which it moves
 SURE = 5.0          # standard deviations of the speed, as well
 MARGIN = 0.01       # of the stroke, at its ends
+BENT = 7 ** -0.5    # of half a window: deviation of the time in it with the weight (1 - x^2)^2
+EXACT = 0.01        # of the force: what no model knows
+STRAIGHT = 3.0      # times the error of second order of a window's means: a rough figure of all that they leave out
 MORE = 1.5          # times half a window, over which the speed may change
 
 
@@ -53,22 +56,26 @@ class Windows:
         return Windows(self.t[chosen], self.X[chosen], self.covariance[chosen], self.ends[chosen])
 
 
-def unmeasured(machine: Machine) -> tuple[str, ...]:
-    """Entries of the state that the balance needs and no channel measures directly."""
-    names, known = state_names(machine)[0], direct(machine)
-    return tuple(name for name in names if name.startswith(NEEDED) and name not in known)
+def needed_states(machine: Machine) -> tuple[str, ...]:
+    """Entries of the state that the equations need whose pressures sensors measure; the others of the balance count
+    for nothing."""
+    pressures = {f'pressure/{name}' for k in machine.weighing for name in machine.pressure_needs[k]}
+    return tuple(name for name in state_names(machine)[0] if name.startswith(NEEDED)
+                 and (name in pressures or not name.startswith('pressure/')))
 
 
 def check_measured(machine: Machine) -> None:
-    """Raise DescriptionError where the sensors of a machine do not measure all that its force balance needs."""
+    """Raise DescriptionError where the sensors of a machine measure all that it needs of no equation of its force
+    balance."""
     missing = missing_words(machine)
     if not machine.volumes:
         missing = '; or '.join(f'pressure/{name}_piston and pressure/{name}_rod' for name in machine.cylinders)
-    if missing or not machine.weighing:
+    if not machine.weighing:
         raise DescriptionError(machine.description.file, 'sensors',
                                [f'pressure/{name}' for name in machine.measured_volumes],
-                               'the pressures of all cylinders, to calibrate' + (missing and f'; missing: {missing}'))
-    if names := unmeasured(machine):
+                               'both pressures of a cylinder, best of all, to calibrate'
+                               + (missing and f'; missing: {missing}'))
+    if names := [name for name in needed_states(machine) if name not in direct(machine)]:
         raise DescriptionError(machine.description.file, 'sensors', None,
                                'a sensor for each of these, which the force balance needs: ' + ', '.join(names))
 
@@ -81,7 +88,7 @@ def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = 
     check_measured(machine)
     names, channels = state_names(machine)[0], direct(machine)
     size = len(names) * (1 + uncertain_delays(machine))
-    needed = {name: channels[name] for name in names if name.startswith(NEEDED)}
+    needed = {name: channels[name] for name in needed_states(machine)}
     own = {name: series[channel.name] for name, channel in needed.items() if channel.name in series}
     if len(own) < len(needed):
         return _empty(size, len(machine.coordinates))
@@ -131,7 +138,8 @@ def _empty(size: int, g: int) -> Windows:
 @dataclass(frozen=True)
 class Moments:
     """Instants (n,) at which forces are looked at: ``near`` (n, n_q - g) and states ``X`` (n, nx) as force_balance has
-    them; ``counts`` (n, a): equations whose cylinders move; ``variance`` (n, a) of each by the noise of the samples;
+    them; ``counts`` (n, a): equations whose cylinders move; ``variance`` (n, a) of each by the noise of the samples
+    and by what the means of a window leave out;
     ``pistons``, ``speeds`` (n, cylinders), m and m/s; ``levers`` (n, a) of the cylinders' forces in the equations;
     ``t`` (n,), s."""
 
@@ -209,9 +217,41 @@ class CalibrationBalance:
         rates, slopes = (item.reshape(size, nx, n, order='F').transpose(2, 0, 1) for item, size in
                          ((rates, c), (slopes, a)))
         variance = np.einsum('nai,nij,naj->na', slopes, w.covariance, slopes)
+        bend = np.abs(self.bend(near, w.X, half, mass))
+        pressures = [i for i, name in enumerate(self.names) if name.startswith('pressure/')]
+        forces = (np.abs(slopes[:, :, pressures]) @ np.abs(w.X[:, pressures, None]))[:, :, 0]
+        straight = bend < np.maximum(np.sqrt(variance), EXACT * forces)
+        variance += (STRAIGHT * np.where(straight, bend, 0.0)) ** 2
         moving = self._moving(pistons, speeds, rates, w, half)
         counts = np.array([moving[:, row].all(axis=1) for row in self.found.concerns]).T
-        return Moments(near, w.X, counts, variance, pistons, speeds, levers, w.t)
+        return Moments(near, w.X, counts & straight, variance, pistons, speeds, levers, w.t)
+
+    def bend(self, near: np.ndarray, X: np.ndarray, half: float, mass: float) -> np.ndarray:
+        """By how much the mean of what is missing over windows of 2 ``half`` s differs from that at their means (n, a),
+        to second order in the way that the positions go: much where levers turn fast, as near a dead point."""
+        g, found = len(self.machine.coordinates), []
+        for sign in (0.0, -1.0, 1.0):
+            ends = X.copy()
+            ends[:, :g] += sign * BENT * half * X[:, g:2 * g]
+            q = np.zeros((len(near), self.machine.system.n))
+            q[:, self.machine.system.dependent], q[:, list(self.machine.model.z)] = near, X[:, :g]
+            places = np.array([self._place(z, start) for z, start in zip(ends[:, :g], q)])
+            numbers = self.machine.parameters.mean
+            found.append(np.asarray(self._missing(places.T, ends.T, numbers, mass)).T)
+        bend = 0.5 * (found[1] + found[2]) - found[0]
+        return np.where(np.isfinite(bend), bend, np.inf)
+
+    def _place(self, z: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Dependent coordinates (n_q - g,) at z (g,); NaN where the mechanism does not reach."""
+        try:
+            return np.asarray(self.machine.position(z, start)[self.machine.system.dependent])
+        except (PositionProblemError, SingularConfigurationError):
+            return np.full(len(self.machine.system.dependent), np.nan)
+
+    @cached_property
+    def _missing(self) -> ca.Function:
+        return ca.Function('mbse_calibration_missing', [
+            self.found.near, self.X, self.machine.parameters.symbol, self.mass], [self.found.g], {'cse': True})
 
     def _moving(self, pistons: np.ndarray, speeds: np.ndarray, rates: np.ndarray, w: Windows, half: float
                 ) -> np.ndarray:

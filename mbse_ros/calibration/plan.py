@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from ..errors import DescriptionError
-from .balance import CalibrationBalance, Moments
+from .balance import EXACT, CalibrationBalance, Moments
 
 SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
 COARSE = (0.15, 0.5, 0.85)      # of the range of each coordinate, where there are more than two
@@ -24,7 +24,6 @@ WORTH = 0.1                     # nats that a pose beyond the fewest must add
 SLOW = 0.05                     # of the stroke in a second
 FAST = 0.15
 REST = 0.5e6                    # Pa, in the chamber that does not carry
-EXACT = 0.01                    # of the force: what no model knows
 NOISE = 6e3                     # Pa, of a mean of pressures
 ITERATIONS = 4
 ENDS = 0.03                     # of the stroke that poses keep clear of

@@ -12,10 +12,9 @@ import casadi as ca
 import numpy as np
 
 from ..description.basics import Scalar, scalars
-from .balance import CalibrationBalance, Moments
+from .balance import EXACT, CalibrationBalance, Moments
 from .fit import LEAST, CalibrationProblem
 from .free import forms_of
-from .plan import EXACT
 
 MOST = 3            # numbers that are named
 WORTH = 0.7         # of the RMS before, below which a number must bring it

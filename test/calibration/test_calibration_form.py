@@ -11,10 +11,9 @@ import pytest
 from calibration_support import LOAD, MOVES, TRUE
 from machine_variants import changed
 
-from mbse_ros.calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
+from mbse_ros.calibration.balance import EXACT, WINDOW, CalibrationBalance, Samples, windows_of
 from mbse_ros.calibration.balance_error import correlation_time, window_covariances
 from mbse_ros.calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad
-from mbse_ros.calibration.plan import EXACT
 from mbse_ros.calibration.residual_form import SHAPES, Residue
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.machine import Machine

@@ -22,7 +22,7 @@ from mbse_ros.offline.calibration.calibration_plan import CalibrationPlan
 
 
 @pytest.mark.parametrize('change, expected', [
-    ({'pressures': 'none'}, 'the pressures of all cylinders, to calibrate; missing: pressure/boom_piston'),
+    ({'pressures': 'none'}, 'both pressures of a cylinder, best of all, to calibrate; missing: pressure/boom_piston'),
     ({'positions': 'inclinations'}, 'a sensor for each of these, which the force balance needs: position/boom')])
 def test_a_machine_that_cannot_be_calibrated_has_no_procedure(
         change: dict[str, str], expected: str, tmp_path: Path) -> None:
@@ -66,6 +66,15 @@ def test_poses_are_what_the_sensors_measure(found: CalibrationPlan) -> None:
             h = 0.1 * around[k] * np.eye(3)[k]
             moved = np.abs(machine.position(z + h) - machine.position(z - h))[machine.pistons][k] / 0.2
             assert moved == pytest.approx(AROUND * stroke[k], rel=0.02)
+
+
+def test_the_pressures_of_the_boom_alone_are_enough(found: CalibrationPlan, tmp_path: Path) -> None:
+    """They weigh worse than all of them."""
+    mbse.new(EXCAVATOR | {'pressures': 'boom'}).write(tmp_path / 'machine.yaml')
+    alone = plan_calibration(tmp_path / 'machine.yaml')
+    before, after = alone.mass_half_widths or (0.0, 0.0)
+    assert CalibrationBalance(alone.machine).equations == ('boom',) and len(alone.machine.measured_volumes) == 2
+    assert (found.mass_half_widths or (0.0, 0.0))[1] < after < 0.6 * before
 
 
 def test_poses_of_strokes_are_in_mm_and_of_a_swing_in_degrees() -> None:

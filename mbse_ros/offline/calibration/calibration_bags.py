@@ -180,7 +180,8 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
     p, F, size = machine.parameters, problem.factor, len(problem.prior)
     covariance = F @ found.covariance[:size, :size] @ F.T
     after = np.sqrt(np.diag(covariance))
-    correlation, values = covariance / np.outer(after, after), problem.numbers(found.u)
+    correlation = covariance / np.outer(after, after)
+    values = np.clip(problem.numbers(found.u), problem.low, problem.high)      # -1e-14 kg is none
     parameters = tuple(Parameter(key, float(p.mean[k]), float(p.stddev[k]), float(values[k]), float(after[k]),
                                  _tied(p.names, correlation, k)) for k, key in enumerate(p.names))
     start = np.zeros(problem.size)
