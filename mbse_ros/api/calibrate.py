@@ -26,7 +26,8 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
               payloads: Mapping[str, float | str] | Sequence[str] = (), free: Sequence[str] = (),
               output: str | Path | None = None, force: bool = False, cross_validate: bool = False, jobs: int = 1,
               cluster: str | None = None, sources: SourceMap | str | Path | None = None, namespace: str | None = None,
-              attachment: str | None = None, scale: str | Path | None = None) -> Calibration:
+              attachment: str | None = None, scale: str | Path | None = None,
+              limits: tuple[float, float] | None = None) -> Calibration:
     """Find friction, masses, offsets, ... of a machine by the balance of forces in bags; its file's deviations are the
     prior.
 
@@ -36,11 +37,13 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     explain the bags (``unexplained``) are written with ``force`` alone, else there is a warning. ``cross_validate``:
     each bag by the numbers that all others give, too (``crossed``). ``jobs``, ``cluster``: who reads the bags.
     ``attachment``, the tool on the machine in all bags, and the file of its ``scale``, as of ``load``: the new file has
-    the old numbers of the body that carries it.
+    the old numbers of the body that carries it. ``limits``: half-widths of a mass, per cent of full scale, up to which
+    the ``grade`` is green, and amber; default 1 and 3.
 
     The result: ``parameters`` (``key``, ``before``, ``stddev_before``, ``after``, ``stddev_after``, SI),
     ``residual_rms_before`` and ``_after``, N, ``good``, ``missing_numbers`` (``key``, ``value``, ``left``, ``free``:
     what would take the rest away), ``taken_for_loads`` (numbers that take a wrong load), ``cannot_tell``, ``advice``,
+    ``grade`` (``color``, ``reasons``, ``half_width``, kg), ``mass_map`` (half-widths over the work area), ``held_out``,
     ``cross_validation()``, ``text`` of the new file, ``friction`` (force over speed by cylinder), ``tables()``,
     ``summary()``, ``to_json()``, ``report(folder)``, ``write(path)``. Raises SettingError, BagError, DescriptionError,
     ScaleError.
@@ -51,8 +54,10 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     >>> found.write('calibrated.yaml')
     True
     """
+    from ..calibration.grade import LIMITS, check_limits
     from ..offline.calibration.calibration_bags import calibrate_bags  # here, as they take their time to import
     from ..studies.many import many
+    own_limits = LIMITS if limits is None else check_limits(limits)
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     if cross_validate and len(some) < 2:
         raise SettingError('cross_validate', len(some), 'two bags or more')
@@ -64,7 +69,7 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
     name, assumed = recorded_name(some, namespace) if machine is None else (machine, ())
     found = calibrate_bags(name, some, loads, [free] if isinstance(free, str) else free, namespace, maps, workers,
                            attachment or '', scale or '')
-    found = replace(found, warnings=(*assumed, *found.warnings))
+    found = replace(found, warnings=(*assumed, *found.warnings), limits=own_limits)
     if cross_validate:
         found = replace(found, crossed=found.cross_validation())
     if output is not None and not found.write(Path(output), force):

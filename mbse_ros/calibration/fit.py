@@ -219,3 +219,14 @@ def weighed(problem: CalibrationProblem, u: np.ndarray) -> tuple[float, float]:
     y, s = (g / sigma)[own], (by_mass / sigma)[own]
     total = float(s @ s)
     return (-float(s @ y) / total, total ** -0.5) if total > 0.0 else (float('nan'), float('nan'))
+
+
+def rms(problem: CalibrationProblem, u: np.ndarray) -> float:
+    """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
+    together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
+    return float(np.sqrt(np.mean(together ** 2))) if len(together) else float('nan')
+
+
+def forces(problem: CalibrationProblem, log: CalibrationLog, u: np.ndarray) -> np.ndarray:
+    """What is missing (n, a) in a log, N at the pistons."""
+    return problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12)

@@ -49,6 +49,8 @@ def calibrate(
             help='Print the procedure for a machine, with the most informative poses; no bags.')] = None,
         plots: Annotated[Path | None, typer.Option(
             help='Folder for pictures of what is missing, by pose and speed.')] = None,
+        limits: Annotated[tuple[float, float] | None, typer.Option(
+            help='Half-widths of a mass, % of full scale, up to which the grade is green, and amber. [1 3]')] = None,
         jobs: Jobs = 1,
         cluster: Cluster = None,
         json_: Json = None,
@@ -66,7 +68,7 @@ def calibrate(
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'map': map_, 'cross_validate': cross_validate or None,
                                 'bags': bags or None, 'cluster': cluster, 'force': force or None,
-                                'attachment': attachment, 'scale': scale})
+                                'attachment': attachment, 'scale': scale, 'limits': limits})
         from ..api.calibrate import plan_calibration
         procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
@@ -77,7 +79,7 @@ def calibrate(
     with bags_of(bags or [], map_) as logs:
         found = mbse.calibrate(logs, machine, payloads=payload or [], free=free or [],
                                cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
-                               namespace=namespace, attachment=attachment, scale=scale)
+                               namespace=namespace, attachment=attachment, scale=scale, limits=limits)
     hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
     written = output is not None and found.write(output, force)
     if written:

@@ -216,7 +216,9 @@ def test_the_command(tmp_path):
     assert said['residual_rms_after'] <= said['residual_rms_before'] and len(said['cross_validation']) == 2
     assert 'cylinders.lift.friction.viscous' in [item['key'] for item in said['parameters']]
     assert {path.name for path in (tmp_path / 'plots').iterdir()} == {
-        'friction.png', 'residuals_by_pose.png', 'residuals_by_speed.png', 'residuals_by_pressure.png'}
+        'accuracy.png', 'held_out.png', 'friction.png', 'residuals_by_pose.png', 'residuals_by_speed.png',
+        'residuals_by_pressure.png'}
+    assert said['grade']['color'] in done.out and said['mass_map']['worst']['measured'].keys() == {'position/lift'}
     assert mbse('check', file).status == 0
     same = mbse_api.calibrate([one], 'patu655_lift', payloads={'one': 50.0})
     assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text
@@ -228,7 +230,7 @@ def test_the_command(tmp_path):
     assert (tmp_path / 'same' / 'new.yaml').read_text() == file.read_text()
     assert all(line in done.out for line in whole.summary()) and len(whole.crossed) == 2
     said = ' '.join(done.out.split())
-    assert [table.title in said for table in whole.tables()] == [True] * 4
+    assert [table.title in said for table in whole.tables()] == [True] * 5
     assert 'expected the name of one of the bags: one' in refused('calibrate', one, '--payload', 'three=50')
     assert 'expected a mass from 0' in refused('calibrate', one, '--payload', 'one=-5')
     assert 'BAG=KG' in refused('calibrate', one, '--payload', 'one')
@@ -237,6 +239,7 @@ def test_the_command(tmp_path):
     assert 'such as bodies.boom.mass' in refused('calibrate', one, '--free', 'bodies.bom.mass')
     assert 'another bag is named one' in refused('calibrate', one, recorded(tmp_path / 'other' / 'one'))
     assert 'one bag or more' in refused('calibrate')
+    assert 'per cent of full scale, above 0' in refused('calibrate', one, '--limits', '3', '1')
     assert 'two bags or more' in refused('calibrate', one, '--cross-validate')
     assert 'ends with .yaml' in refused('calibrate', one, '-o', tmp_path / 'x.txt')
     assert 'it is for bags' in refused('calibrate', one, '--plan', 'patu655_lift')

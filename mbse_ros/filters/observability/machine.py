@@ -5,7 +5,7 @@ and whether they distinguish it from its centre.
 Poses to look from: its start, one coordinate moved over its range, all of them. The mass is as well known as the
 numbers of the file are: at a pose, in a slow motion, the pressures are those that balance; an error of a number is an
 error of the mass by the implicit function theorem. Noise of the sensors counts with one second of samples, since a mass
-takes longer than one.
+takes longer than one; an error of the force balance that the file states stays the same for longer than that.
 
 The centre: forces that a point mass takes are linear in ``pi = (m, m c)`` at rest, c (d,) leading from the file's
 centre to its own, along the axes of its body; their regressor, divided by the noise of the forces that the pressures
@@ -156,16 +156,21 @@ def mass_accuracy(machine: Machine, poses: Poses | None = None, factor: np.ndarr
     """Of the sensors that the file has, at half of the largest mass; ``poses``: default, all coordinates over their
     ranges; ``factor`` (k, any): a root of the covariance of the numbers, default the file's. Raises DescriptionError
     without a payload."""
+    middle = np.median(mass_half_widths(machine, poses, factor), axis=0)
+    owners = cylinders_of(machine)
+    return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
+                        float(middle[-1]))
+
+
+def mass_half_widths(machine: Machine, poses: Poses | None = None, factor: np.ndarray | None = None) -> np.ndarray:
+    """The same (k, a + 1) at each pose, kg: of each equation, and of all together."""
     _, found = machine.payload_data, []     # of one
     for G, C in _equations(machine, poses, factor):
         with np.errstate(divide='ignore'):
             alone = np.sqrt(np.diag(C)) / np.abs(G[:, 0])
             together = 1.0 / np.sqrt(G[:, 0] @ np.linalg.pinv(C, hermitian=True) @ G[:, 0])
         found.append([*alone, together])
-    middle = NORMAL * np.median(found, axis=0)
-    owners = cylinders_of(machine)
-    return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
-                        float(middle[-1]))
+    return NORMAL * np.array(found)
 
 
 def payloads_accuracy(machine: Machine, poses: Poses | None = None) -> dict[str, float]:
@@ -193,14 +198,17 @@ def _equations(machine: Machine, poses: Poses | None, factor: np.ndarray | None 
     noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
     spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
     factor = machine.parameters.factor() if factor is None else factor
+    balance_error = np.array([0.0 if item.force_error is None else item.count * item.force_error.stddev
+                              for item in machine.description.cylinders.values()])
     for q, zd in zip(looked.q, looked.zd):
         X = np.zeros(len(names))
         X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE
         near = q[machine.system.dependent]
         for _ in range(3):          # friction depends on the pressures
-            r, G, J, S = (item.full() for item in function(near, X, np.mean(limits, axis=1), machine.parameters.mean))
+            r, G, J, S, L = (item.full() for item in function(near, X, np.mean(limits, axis=1),
+                                                              machine.parameters.mean))
             X[pressures] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
-        yield G, J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T
+        yield G, J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T + (L * balance_error ** 2) @ L.T
 
 
 def check_counts(machine: Machine) -> None:
@@ -220,13 +228,14 @@ def check_counts(machine: Machine) -> None:
 
 def _terms(machine: Machine) -> ca.Function:
     """``(near, X, mass, parameters)`` -> what the equations lack (a, 1), its derivatives by the mass (a, 1), by the
-    parameters (a, k) and by the pressures (a, volumes), SI."""
+    parameters (a, k), by the pressures (a, volumes) and by forces of the cylinders (a, c), SI."""
     names, _ = state_names(machine)
     balance = force_balance(machine, names)
     pressures = balance.X[[i for i, name in enumerate(names) if name.startswith('pressure/')]]
     g, p = balance.g, machine.parameters.symbol
     slopes = [ca.densify(ca.jacobian(g, by)) for by in (machine.payload, p, pressures)]
-    return ca.Function('mass_accuracy', [balance.near, balance.X, machine.payload, p], [g, *slopes], {'cse': True})
+    return ca.Function('mass_accuracy', [balance.near, balance.X, machine.payload, p],
+                       [g, *slopes, ca.densify(balance.levers)], {'cse': True})
 
 
 @dataclass(frozen=True)

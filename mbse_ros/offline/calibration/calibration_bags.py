@@ -17,7 +17,7 @@ from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
 from ...calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
 from ...calibration.balance_error import found_errors
-from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit
+from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit, rms
 from ...calibration.identifiability import CORRELATED, UNKNOWN, cannot_tell
 from ...description.age import EARLIEST, aged, drifting
 from ...description.load import known_machines
@@ -32,7 +32,7 @@ from ..bag import frame_of
 from ..checks.log_verdict import machine_findings
 from ..log_samples import LogSamples, series_of
 from .calibrated_file import Parameter, calibrated_text, check_written, prior_machine
-from .calibration_result import Calibration, Residuals, rms
+from .calibration_result import Calibration, Residuals
 
 OPTION = 'payloads'
 FORMAT = 'BAG=KG, BAG=KG+-DEVIATION or BAG=unknown'

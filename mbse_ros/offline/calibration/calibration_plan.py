@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +15,10 @@ from ...calibration.plan import AROUND, FAST, PAUSE, SLOW, CandidateMotion, Plan
 from ...description.coordinate_units import unit_and_scale
 from ...filters.observability.machine import mass_accuracy
 from ...machine import Machine
-from ...machine.channels import Channel
 from ...report.data import Table
 from ...report.result import Answer
 from ...report.text import number
+from .readings import cell, position_channels, readings
 
 STEPS = '''\
 1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
@@ -80,12 +79,12 @@ class CalibrationPlan(Answer):
     def tables(self) -> list[Table]:
         """Poses, and deviations before and after."""
         found = self.found
-        units = [unit_and_scale(self.machine.description, channel.name) for channel in self._channels]
-        rows = [[label, *map(_cell, self._readings(item).values(), units)] for label, item in [
+        units = [unit_and_scale(self.machine.description, channel.name) for channel in position_channels(self.machine)]
+        rows = [[label, *map(cell, self._readings(item).values(), units)] for label, item in [
             *((f'pose {k + 1}', item) for k, item in enumerate(found.poses)),
             *((f'sweep {item.cylinder}', item) for item in found.sweeps),
             *((f'with {item.load:g} kg, pose {k + 1}', item) for k, item in enumerate(found.loaded))]]
-        heads = [f'{channel.name}, {unit}' for channel, (unit, _) in zip(self._channels, units)]
+        heads = [f'{channel.name}, {unit}' for channel, (unit, _) in zip(position_channels(self.machine), units)]
         tables = [Table('positions, as their sensors measure them', ['', *heads], rows)]
         rows = [[key, number(before), number(after)] for key, before, after in self._deviations
                 if after <= LEARNT * before]
@@ -108,28 +107,15 @@ class CalibrationPlan(Answer):
         found = self.found
         return list(zip(found.keys, found.before.tolist(), found.after.tolist()))
 
-    @property
-    def _channels(self) -> list[Channel]:
-        """Channels of positions that are coordinates or pistons."""
-        return [channel for channel in self.machine.all_channels if channel.sensor.kind == 'encoder'
-                and channel.sensor.coordinate in (*self.machine.coordinates, *self.machine.cylinders)]
-
     def _readings(self, item: CandidateMotion) -> dict[str, tuple[float, float]]:
         """What the channels show at a pose, SI, and by how much it changes to both sides where the motion is around
         it."""
-        machine, found = self.machine, {}
-        places = dict(zip(machine.cylinders, item.pistons)) | dict(zip(machine.coordinates, item.z))
-        moved = {name: 0.0 for name in machine.coordinates}
+        machine = self.machine
+        moved = None
         if item.cylinder == '':
             moved = dict(zip(machine.cylinders, AROUND * np.diff(machine.stroke)[:, 0])) | dict(
                 zip(machine.coordinates, AROUND / SLOW * np.abs(item.speeds).max(axis=0)))
-        for channel in self._channels:
-            gain, offset, zero = channel.nominal
-            value = gain * (places[channel.sensor.coordinate] - zero) + offset
-            if channel.sensor.wraps:
-                value = (value + math.pi) % (2 * math.pi) - math.pi
-            found[channel.name] = float(value), abs(gain) * float(moved.get(channel.sensor.coordinate, 0.0))
-        return found
+        return readings(machine, item.z, item.pistons, moved)
 
     def _values(self, full: bool) -> dict[str, Any]:
         """The same."""
@@ -150,10 +136,3 @@ class CalibrationPlan(Answer):
                 'measured': {name: value for name, (value, _) in readings.items()},
                 'around': {name: around for name, (_, around) in readings.items()}, 'load': item.load})
         return found
-
-
-def _cell(reading: tuple[float, float], shown: tuple[str, float]) -> str:
-    """A place and how far to move around it, in a unit by its scale."""
-    (value, around), (unit, scale) = reading, shown
-    decimals = 0 if unit == 'mm' else 1
-    return f'{scale * value:.{decimals}f}' + (f' +- {scale * around:.{decimals}f}' if around else '')

@@ -12,19 +12,25 @@ from typing import Any
 import numpy as np
 
 from ...calibration.balance_error import FoundError
-from ...calibration.fit import CalibrationFit, CalibrationLog, CalibrationProblem, KnownLoad, left_out, weighed
+from ...calibration.fit import CalibrationFit, CalibrationProblem, KnownLoad, left_out, rms, weighed
 from ...calibration.free import unit_of
 from ...calibration.friction import FrictionFit, friction_fits
+from ...calibration.grade import LIMITS, Grade, graded
+from ...calibration.held_out import HeldOut, held_out
 from ...calibration.identifiability import UNKNOWN, advice, taken_for_loads
-from ...calibration.residual_form import SHAPES, MissingNumber, Residue, load_pressures
+from ...calibration.residual_form import SHAPES, MissingNumber, Residue
+from ...description.age import as_calibrated
 from ...description.edit import for_folder
+from ...description.load import parse_mechanism
 from ...errors import SettingError
+from ...filters.observability.mass_map import MassMap, mass_map
 from ...machine import Machine
-from ...report.data import COLORS, Band, Chart, Curve, Panel, Table
+from ...report.data import Table
 from ...report.result import Answer
 from ...report.text import number
 from ...resources import write_whole
 from .calibrated_file import Parameter
+from .expected_accuracy import blocks_table, grade_line, map_line, map_values
 
 EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
 FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
@@ -62,8 +68,8 @@ class Calibration(Answer):
     words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
     all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before; ``crossed``: each bag by the
     numbers of the others, where it was asked for; ``unnamed``: bags of which no load was told, taken as empty;
-    ``errors`` of the force balance that are left, of each equation that moved enough; ``word``: by which a number is
-    freed, of the command line its option.
+    ``errors`` of the force balance that are left, of each equation that moved enough; ``limits`` of the grade, per cent
+    of full scale; ``word``: by which a number is freed, of the command line its option.
     """
 
     machine: Machine
@@ -83,6 +89,7 @@ class Calibration(Answer):
     crossed: tuple[LeftOut, ...] = ()
     unnamed: tuple[str, ...] = ()
     errors: tuple[FoundError, ...] = ()
+    limits: tuple[float, float] = LIMITS
     word: str = 'free'
 
     @property
@@ -104,6 +111,33 @@ class Calibration(Answer):
     def good(self) -> bool:
         """Whether the numbers explain the bags and can be written."""
         return not self.unexplained and not self.trouble
+
+    @property
+    def full_scale(self) -> float:
+        """Range of the masses, kg; NaN without a payload."""
+        if self.machine.description.payload is None:
+            return math.nan
+        low, high = self.machine.payload_data.limits
+        return high - low
+
+    @cached_property
+    def held_out(self) -> tuple[HeldOut, ...]:
+        """Each block of poses by the numbers of all other motion."""
+        return held_out(self.problem, self.fit)
+
+    @cached_property
+    def mass_map(self) -> MassMap | None:
+        """How well the machine of the new file weighs over its work area; None without a file or a payload."""
+        if self.machine.description.payload is None or not self.text:
+            return None
+        return mass_map(Machine(as_calibrated(parse_mechanism(self.text, self.machine.description.file))))
+
+    @cached_property
+    def grade(self) -> Grade:
+        """Of the calibration as a colour, and why."""
+        trouble = 'its numbers do not explain the bags' if self.unexplained else self.trouble
+        middle = math.nan if self.mass_map is None else self.mass_map.middle
+        return graded(trouble, self.held_out, middle, self.full_scale, self.limits)
 
     @cached_property
     def residue(self) -> Residue:
@@ -254,13 +288,15 @@ class Calibration(Answer):
             'cylinder', 'windows', 'left', 'noise', 'expected', *(name.replace('_', ' ') for name in SHAPES)], rows))
         rows = [[item.bag, number(item.before), number(item.after), number(item.mass),
                  number(item.true) if math.isfinite(item.true) else 'unknown'] for item in self.crossed]
+        tables += [blocks_table(self.held_out)] if self.held_out else []
         return [*tables, *([Table('each bag by the numbers of all others', [
             'bag', 'before, N', 'after, N', 'weighed, kg', 'load, kg'], rows)] if rows else [])]
 
     def summary(self) -> list[str]:
         """Loads, what the bags do not tell, what would help."""
         lines = [f'load {name}: {number(mass)} +- {number(stddev)} kg' for name, (mass, stddev) in self.loads.items()]
-        lines += [f'verdict: {self._verdict}', *self._empty]
+        lines += [f'verdict: {self._verdict}', f'grade: {grade_line(self.grade, len(self.held_out))}',
+                  *([] if self.mass_map is None else [map_line(self.machine, self.mass_map)]), *self._empty]
         lines += [f'{item.line}; the new file says so' for item in self.errors if item.stddev > 0.0]
         if (tool := self.machine.description.attachment) is not None:
             lines.append(f'{tool.line}: numbers of {self.machine.payload_data.body} are those of both together, and '
@@ -285,31 +321,20 @@ class Calibration(Answer):
             'cannot_tell': list(self.cannot_tell), 'advice': list(self.advice),
             'bags': [asdict(item) for item in self.bags], 'singular_values': self.singular_values,
             'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in self.loads.items()]}
+        result['grade'] = {**asdict(self.grade), 'limits': list(self.limits)}
+        result['held_out'] = [asdict(item) for item in self.held_out]
+        result['mass_map'] = None if self.mass_map is None else map_values(self.machine, self.mass_map)
         if self.crossed:
             result['cross_validation'] = [asdict(item) for item in self.crossed]
         return result
 
     def report(self, folder: str | Path) -> Path:
-        """Write ``residuals_by_pose.png``, ``..._speed.png`` and ``..._pressure.png``, one panel for each equation that
-        counts anywhere, and ``friction.png``, one for each of the cylinders of ``friction``, into a folder; gives it.
-        Raises OSError."""
-        from ...report.plots import write_plots, write_png  # here, as it takes its time to import
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        for kind, title, scale in (('pose', 'piston position [mm]', 1e3), ('speed', 'piston speed [mm/s]', 1e3),
-                                   ('pressure', 'load pressure [MPa]', 1e-6)):
-            panels = [panel for k in range(len(self.problem.balance.equations))
-                      if (panel := _panel(self, k, kind, title, scale)) is not None]
-            if not panels:
-                continue
-            x = np.concatenate([curve.t for panel in panels for curve in panel.curves])
-            room = 0.05 * max(float(np.ptp(x)), 1e-3)
-            chart = Chart(f'Missing forces by {kind}', f'residuals_by_{kind}', tuple(panels))
-            write_png(chart, (float(x.min()) - room, float(x.max()) + room), place / f'{chart.name}.png')
-        if self.friction:
-            write_plots([_friction_panel(name, item, self.machine) for name, item in self.friction.items()],
-                        place / 'friction.png')
-        return place
+        """Write ``accuracy.png`` (``mass_map``), ``held_out.png``, ``residuals_by_pose.png``, ``..._speed.png`` and
+        ``..._pressure.png``, one panel for each equation that counts, and ``friction.png``, one for each cylinder of
+        ``friction``, into a folder; gives it. Raises OSError."""
+        from .calibration_pictures import Drawn, write_pictures  # here, as it takes its time to import
+        return write_pictures(Drawn(self.problem, self.start, self.fit.u, self.friction, self.held_out, self.mass_map,
+                                    self.full_scale, self.limits), Path(folder))
 
     def write(self, path: str | Path, force: bool = False) -> bool:
         """Write the calibrated file; False, and nothing, of one that is none (``trouble``), or without ``force`` whose
@@ -320,55 +345,9 @@ class Calibration(Answer):
         return True
 
 
-def rms(problem: CalibrationProblem, u: np.ndarray) -> float:
-    """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
-    together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
-    return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
-
-
-def forces(problem: CalibrationProblem, log: CalibrationLog, u: np.ndarray) -> np.ndarray:
-    """What is missing (n, a) in a log, N at the pistons."""
-    return problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12)
-
-
 def spread(value: float, stddev: float) -> str:
     """Both to two digits of the standard deviation."""
     digits = 1 - math.floor(math.log10(stddev)) if stddev > 0.0 else 6
     if not 0 <= digits <= 8:
         return f'{value:.6g} +- {stddev:.2g}'
     return f'{round(value, digits) + 0.0:.{digits}f} +- {stddev:.{digits}f}'
-
-
-def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> Panel | None:
-    """Of equation ``k``, over the first cylinder whose friction is in it."""
-    problem = found.problem
-    cylinder = int(np.argmax(problem.balance.found.concerns[k]))
-    columns = []
-    for log in problem.logs:
-        own = log.moments.counts[:, k]
-        x = {'pose': log.moments.pistons, 'speed': log.moments.speeds,
-             'pressure': load_pressures(problem.balance, log.moments)}[kind]
-        columns.append((scale * x[own, cylinder],
-                        forces(problem, log, found.start)[own, k], forces(problem, log, found.fit.u)[own, k]))
-    x, before, after = (np.concatenate(item) for item in zip(*columns))
-    if not len(x):
-        return None
-    order = np.argsort(x)
-    curves = (Curve('before', x[order], before[order], COLORS['measured'], 'points'),
-              Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
-    return Panel(problem.balance.equations[k], 'missing force [N]', curves, x_label=label)
-
-
-def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:
-    """Of a cylinder: force over speed, as Pyrhönen et al., mass estimation, Fig. 6."""
-    x, used = 1e3 * item.grid, item.counts
-    near = np.abs(item.speed) <= item.grid[-1]
-    curves = [Curve(label, 1e3 * item.speed[own], item.reduced[own], COLORS[color], 'points') for label, own, color in (
-        ('not steady, not used', near & ~used, 'measured'), ('used', used, 'estimated')) if own.any()]
-    curves += [Curve('file', x, item.before, COLORS['true'], 'dashes'),
-               Curve('calibrated', x, item.fitted, COLORS['low_passed'])]
-    k = 2 * machine.cylinders.index(name)
-    piston, rod = 1e-6 * machine.circuit.T_Vcyl.T[k:k + 2] @ item.pressures
-    return Panel(name, 'friction [N]', curves, (Band('95 %', x, item.lower, item.upper, COLORS['low_passed']),),
-                 note=f'at {number(piston)} MPa (piston side), {number(rod)} MPa (rod side)',
-                 x_label='piston speed [mm/s]')
