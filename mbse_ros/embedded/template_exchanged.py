@@ -37,7 +37,7 @@ static void ways_reset(estimator *e) {
   int w;
   interrupt(e);
   for (w = 0; w <= WAYS; ++w) e->suspected[w] = e->other_way[w] = 1;
-  e->contradictions = e->contradicting = e->contact_begun = e->pushed_windows = 0;
+  e->contradictions = e->contradicting = e->contact_begun = e->pushed_windows = e->exchanged = 0;
   e->ways_free = e->pushed_for = 0.0;
   ways_begin(e);
   ways_conclude(e);

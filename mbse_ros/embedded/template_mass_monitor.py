@@ -266,7 +266,7 @@ static void judge_mass(estimator *e, @name@_output *out, int held) {
   watch_load(e);
   if (!held) verdict(e, out);
   contact = out->status == @NAME@_CONTACT;
-  implausible = out->status == @NAME@_IMPLAUSIBLE;
+  implausible = out->status == @NAME@_IMPLAUSIBLE || e->exchanged;
   updating = out->status == @NAME@_UPDATING;
   doubted = e->doubted_at == e->now;
   missing = (out->observer != @NAME@_OK && !doubted) ||
@@ -278,7 +278,8 @@ static void judge_mass(estimator *e, @name@_output *out, int held) {
   trust(e, implausible, alarm && e->mass_found, contact, refused, wandering, doubted && !e->mass_found, one_way(e));
   if (updating && e->distrusted) say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_NOT_TRUSTED);
   updating = out->status == @NAME@_UPDATING;
-  if (e->ways_found && (updating || out->status == @NAME@_IMPLAUSIBLE))
+  e->exchanged = e->ways_found && (updating || out->status == @NAME@_IMPLAUSIBLE);
+  if (e->exchanged)
     say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_EXCHANGED);
   else if (updating && e->ways_open) say(out, @NAME@_NO_DATA, @NAME@_FAULT_NOT_TRUSTED);
   if (out->status == @NAME@_UPDATING && R(2.0) * e->mass.half > WIDEST)

@@ -102,7 +102,7 @@ typedef struct {
   @name@_real ways_high[@ways1@];
   double window_lasted, ways_free, pushed_for;
   int window_rows, contradictions, contradicting, contact_begun, pushed_windows, unexplained, touches;
-  int ways_placed, window_begun, ways_known, ways_found, ways_open;
+  int ways_placed, window_begun, ways_known, ways_found, ways_open, exchanged;
   unsigned char suspected[@ways1@], other_way[@ways1@];
 ''' + SAMPLES + '''} @name@_estimator;
 '''

@@ -301,7 +301,7 @@ class ForceError:
             seen.append((there, y))
         return *self._bias(seen, channels, NOISY), state
 
-    def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray, noisy: float = 1e300
+    def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray, noisy: float = inf
               ) -> tuple[float, float]:
         """Sum over the ``channels`` (m,) of the squares of the means of their innovations, over their variances, in
         segments with samples that count and outputs; infinite where the mean square of what else is in one is
@@ -317,7 +317,7 @@ class ForceError:
             counts += np.count_nonzero(there, axis=0)
             known += np.add.reduce(np.where(there, y[:, self._shared][:, :self._channels], 0.0))
         left, likely = squares - sums ** 2 / np.maximum(counts, 1.0), likely - 0.5 * float(squares.sum())
-        return inf if np.any((left > noisy * counts)[channels]) else float(np.sum(
+        return inf if np.any((left > noisy * np.maximum(counts, 1.0))[channels]) else float(np.sum(
             (sums ** 2 / np.maximum(counts + known ** 2, 1.0))[channels])), likely
 
     def _match(self, squares: np.ndarray, duration: float) -> None:

@@ -222,7 +222,8 @@ KINDS = {
         f'{_WRONG} until they agree for a while of motion',
         'less than {monitor.mass.FIRST} s of motion, each time twice as long up to {monitor.mass.LONGEST} s, after '
         'an implausible mass, {monitor.mass.LASTING} s of masses that change to and fro, or more than '
-        '{monitor.mass.ALARMS} alarms', (_MASS,)),
+        '{monitor.mass.ALARMS} alarms; {monitor.mass.EXPLAINED} s after an error of the model was found for samples '
+        'that had been refused', (_MASS,)),
     Fault.SINGULAR: Kind(
         'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
         'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),

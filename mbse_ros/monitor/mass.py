@@ -39,6 +39,7 @@ UNSURE = 0.02           # ... and up to which a mass that still agrees with that
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
 LONGEST = 16.0          # ... and at most: they double where trust is lost again within ...
 PROBATION = 30.0        # ... s of motion
+EXPLAINED = 4.0         # s of motion where an error of the model explains refused samples: it may be a sensor
 RECOVERED = 0.5         # s of motion without an alarm after which trust that had not come back yet is lost again
 LASTING = 4.0           # s of motion in which loads may change ...
 LEAK = 0.5              # ... of which each s of motion without a change takes off so much
@@ -279,12 +280,13 @@ class Trust:
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
              refused: bool = False, wanders: bool = False, blind: bool = False, now: Alarm = Alarm('', 0.0),
-             direction: float = 0.0, one_way: bool = False) -> None:
+             direction: float = 0.0, one_way: bool = False, explained: bool = False) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
         all samples of a sensor were rejected, which no soil explains; ``wanders``: see ``Drift``; ``blind``: alarmed
         before there was any mass; ``now``: what the alarm would be, if it is one, '' for what the one before has left;
-        ``direction``: in which the mass moves, 1 or -1, 0 if that is unknown; ``one_way``: see ``OneWay``."""
+        ``direction``: in which the mass moves, 1 or -1, 0 if that is unknown; ``one_way``: see ``OneWay``;
+        ``explained``: an error of the model has just been found for samples that had been refused."""
         motion, soiled = dt if moved else 0.0, self._free <= AFTER_CONTACT
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
@@ -296,7 +298,9 @@ class Trust:
         self._add(motion, alarm or blind, wanders, soiled, direction)
         if blind:
             self._doubt = 2.0 * ALARMS
-        if implausible or alarm and self._changing >= LASTING or (alarm or wanders or blind) and self._doubt > ALARMS:
+        if explained:
+            self.lost, self._calm, self.wanted = True, 0.0, max(self.wanted, EXPLAINED)
+        elif implausible or alarm and self._changing >= LASTING or (alarm or wanders or blind) and self._doubt > ALARMS:
             if not self.lost or self._calm > RECOVERED:
                 self.wanted = FIRST if self._calm > PROBATION else min(2.0 * self.wanted, LONGEST)
             self.lost, self._calm = True, 0.0
@@ -305,7 +309,7 @@ class Trust:
         else:
             self._calm += motion
             self.lost = self.lost and self._calm < self.wanted
-        alarmed = alarm or blind or implausible or soil or wanders
+        alarmed = alarm or blind or implausible or soil or wanders or explained
         if alarmed:
             # a mass that wanders is one alarm, however long it does
             self.alarm = Alarm(now.why or self.alarm.why, self.alarm.t if self._alarmed and wanders else now.t)

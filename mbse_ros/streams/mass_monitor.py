@@ -60,6 +60,7 @@ class MassMonitor:
         self._change = LoadChange(self._limits[1] - self._limits[0], self._difference,
                                   0.0 if self._whole else FIRST_WEIGHED)
         self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
+        self._refused_ns, self._unbalanced, self._swapped = -RETURN_NS, False, False
         self.doubted = False
 
     @property
@@ -83,6 +84,8 @@ class MassMonitor:
         """Why nothing is weighed by a state, after a ``mass``; None where it is."""
         now, faults, self.doubted = self._elapsed.total, state.faults, False
         rare, outside = (Fault.RARE in faults, Fault.OUTSIDE_FORCE in faults) if faults else (False, False)
+        if faults & (Fault.REJECTED | Fault.OUTSIDE_FORCE):
+            self._refused_ns = now
         if rare:
             self._rare_ns, self._rare = now, (state.reason, faults)
         # where a zero is wrong each equation weighs another mass, which is no contact
@@ -129,6 +132,7 @@ class MassMonitor:
         if self._exchanged is not None and verdict[0] in JUDGED and (
                 said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
             verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
+        self._swapped = Fault.EXCHANGED in verdict[2]
         if verdict[0] in self._refusable and not verdict[2]:
             verdict = (vague(mass, self._limits, min(widest, self._widest), self._of)
                        or (with_zeros(mass, verdict) if mass.zeros else verdict))
@@ -147,7 +151,7 @@ class MassMonitor:
         status, why, faults = verdict
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
         known, contact, implausible = (self._change.found, status is PayloadStatus.CONTACT,
-                                       status is PayloadStatus.IMPLAUSIBLE)
+                                       status is PayloadStatus.IMPLAUSIBLE or self._swapped)
         doubted = self._doubted_ns == self._elapsed.total
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
@@ -160,10 +164,16 @@ class MassMonitor:
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0,
                                    alarm or implausible or hidden or self._change.just_paused)
-        why = WANDERED if updating else '' if faults == Fault.DOUBTED else why      # the doubt has its own
+        unbalanced = Fault.FORCE_BALANCE in state.faults
+        explained = unbalanced and not self._unbalanced and self._elapsed.total - self._refused_ns < RETURN_NS
+        self._unbalanced = unbalanced
+        if explained or updating:
+            why = reason_of(Fault.FORCE_BALANCE) if explained else WANDERED
+        elif faults == Fault.DOUBTED:
+            why = ''        # the doubt has its own
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          doubted and not (known or hidden), Alarm(why, self._elapsed.total * 1e-9),
-                         self._drift.direction, self._one_way.take(mass, self._change.changing))
+                         self._drift.direction, self._one_way.take(mass, self._change.changing), explained)
         if updating and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, reason_of(Fault.NOT_TRUSTED, self._trust.words), Fault.NOT_TRUSTED
         return verdict

@@ -12,6 +12,7 @@ from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.monitor.mass import (
     AFTER_CONTACT,
+    EXPLAINED,
     FIRST,
     LASTING,
     LONGEST,
@@ -166,6 +167,21 @@ def test_what_is_alarmed_before_there_is_a_mass_is_not_trusted_at_once():
     for _ in range(100):
         trust.take(DT, False, False, False, contact=True, blind=True)
     assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
+
+
+def test_an_error_of_the_model_that_explains_refused_samples_needs_more_motion():
+    """Whatever motion there was before; the longer wait of trust that was lost often stays."""
+    trust = Trust()
+    pass_time(trust, 100.0)
+    trust.take(DT, False, False, True, explained=True)
+    assert trust.lost and trust.wanted == EXPLAINED
+    pass_time(trust, EXPLAINED - 0.1)
+    assert trust.lost
+    pass_time(trust, 0.2)
+    assert not trust.lost
+    trust.wanted = 2.0 * EXPLAINED
+    trust.take(DT, False, False, True, explained=True)
+    assert trust.wanted == 2.0 * EXPLAINED
 
 
 def test_trust_that_is_lost_again_on_the_way_back_takes_longer():
