@@ -65,9 +65,19 @@ class DescriptionErrors(DescriptionError):
     def __init__(self, errors: Sequence[DescriptionError]) -> None:
         first, self.errors = errors[0], tuple(errors)
         self.file, self.key, self.value, self.expected = first.file, first.key, first.value, first.expected
-        more = [f'and {len(errors) - MOST_ERRORS} more'] if len(errors) > MOST_ERRORS else []
-        lines = [error.finding for error in errors[:MOST_ERRORS]] + more
-        MbseError.__init__(self, f'{first.file}: {len(errors)} errors' + ''.join(f'\n- {line}' for line in lines))
+        lines = _shared(errors)
+        more = [f'and {len(lines) - MOST_ERRORS} more'] if len(lines) > MOST_ERRORS else []
+        texts = ''.join(f'\n- {line}' for line in [*lines[:MOST_ERRORS], *more])
+        MbseError.__init__(self, f'{first.file}: ' + (f'{len(errors)} errors{texts}' if len(lines) > 1 else lines[0]))
+
+
+def _shared(errors: Sequence[DescriptionError]) -> list[str]:
+    """What was found: a line for each error, or for those that only differ in where they are."""
+    alike: dict[tuple[str, str, str], list[DescriptionError]] = {}
+    for error in errors:
+        alike.setdefault((error.key.rpartition('.')[2], repr(error.value), error.expected), []).append(error)
+    return [DescriptionError('', ', '.join(error.key for error in group), group[0].value, group[0].expected).finding
+            for group in alike.values()]
 
 
 class SettingError(MbseError):

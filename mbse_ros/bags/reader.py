@@ -60,6 +60,12 @@ class BagReader:
         return [first for first, _ in self._refused.values()]
 
     @property
+    def strangers(self) -> tuple[str, ...]:
+        """Names on the topics of this package that are no channels of the machine."""
+        return tuple(str(first.value) for first, _ in self._refused.values()
+                     if first.channel.endswith(f' {first.value}'))
+
+    @property
     def untimed(self) -> dict[str, tuple[int, str]]:
         """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
         return {first.channel: (count, str(first.value)) for first, count in self._refused.values()
@@ -181,6 +187,11 @@ class SampleReader(BagReader):
         super().__init__(bag, (*channels, *commands), space, make_readers)
         self._check_topics(topics, of)
 
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """Names on the topics of this package, and topics beside them, that are no channels of the machine."""
+        return (*super().strangers, *self._ignored)
+
     def _notes(self) -> Sequence[str]:
         return [f'{topic}: no channel of the machine, not read' for topic in self._ignored]
 
@@ -192,8 +203,8 @@ class SampleReader(BagReader):
         kinds, path = self.bag.topics, str(self.bag.path)
         if not any(topic in kinds for topic in self._readers):
             raise BagError(path, held_instead(kinds) or (
-                'none of the topics ' + ', '.join(self._readers) + ' is in it; there are ' + ', '.join(sorted(kinds))
-                + f'; it was read as a bag of {of}' * bool(of)))
+                f'is it a bag of {of}? ' * bool(of) + 'none of the topics ' + ', '.join(self._readers)
+                + ' is in it; there are ' + ', '.join(sorted(kinds))))
         for topic, reader in self._readers.items():
             if kinds.get(topic, reader.msgtype) != reader.msgtype:
                 raise BagError(path, f'{topic} is a {kinds[topic]}, expected {reader.msgtype}')

@@ -8,16 +8,20 @@ from __future__ import annotations
 import calendar
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
+from ..description.language.problems import Problems
+from ..errors import DescriptionError
 from ..resources import read_text
 from .channels import COMMANDS, SENSORS, UNITS, ChannelName, examples, parse_channel, read_conversion, read_number
 
+T = TypeVar('T')
 FORMAT = 'mbse/table/1'
 DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
@@ -63,21 +67,29 @@ class TableMap:
 
 
 def load_table_map(path: str | Path) -> TableMap:
-    """Read and check a map file; raises DescriptionError (file, key or line, value, expected)."""
-    root = Entry(str(path), '', read_document(read_text(path), str(path)))
+    """Read and check a map file; raises DescriptionError (file, key or line, value, expected), all errors at once."""
+    return Entry(str(path), '', read_document(read_text(path), str(path))).whole(_read)
+
+
+def _read(root: Entry, _: Problems) -> TableMap:
     parts = root.mapping(['format', 'name', 'time', 'channels'],
                          ['source', 'delimiter', 'decimal', 'start', 'commands'])
-    parts['format'].choice([FORMAT], 'the format')
+    if 'format' in root.value:      # of another format nothing can be said
+        parts['format'].choice([FORMAT], 'the format')
     columns = _columns(parts['channels'], SENSORS)
     if 'commands' in parts:
         columns.update(_columns(parts['commands'], COMMANDS))
-    delimiter = parts['delimiter'].choice(DELIMITERS, 'a delimiter') if 'delimiter' in parts else 'comma'
-    decimal = parts['decimal'].choice(['point', 'comma'], 'a decimal sign') if 'decimal' in parts else 'point'
-    if delimiter == decimal:
+
+    def read(key: str, reader: Callable[[Entry], T], default: T) -> T:
+        return parts[key].tried(lambda: reader(parts[key]), default) if key in parts else default
+
+    delimiter = read('delimiter', lambda entry: entry.choice(DELIMITERS, 'a delimiter'), 'comma')
+    decimal = read('decimal', lambda entry: entry.choice(['point', 'comma'], 'a decimal sign'), 'point')
+    if delimiter == decimal and root.file_sound:
         raise parts['delimiter' if 'delimiter' in parts else 'decimal'].error('a delimiter that is not a decimal sign')
-    return TableMap(str(path), parts['name'].name(), DELIMITERS[delimiter], ',' if decimal == 'comma' else '.',
-                    _start(parts['start']) if 'start' in parts else 0, 'start' in parts,
-                    read_times(parts['time'], parts.get('start')), columns)
+    return TableMap(root.file, read('name', Entry.name, ''), DELIMITERS[delimiter], ',' if decimal == 'comma' else '.',
+                    read('start', _start, 0), 'start' in parts,
+                    read('time', lambda entry: read_times(entry, parts.get('start')), Times('')), columns)
 
 
 def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
@@ -88,16 +100,19 @@ def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
     columns: dict[str, ColumnMap] = {}
     known: dict[ChannelName, str] = {}
     for name, value in entry.value.items():
-        channel = _channel(entry, name, kinds, expected)
-        item = Entry(entry.file, f'{entry.key}.{name}', value)
-        if channel in known:
-            raise entry.error(f'each channel once: {known[channel]} is the same', name)
-        known[channel] = name
-        columns[name] = _column(item, UNITS[channel.kind])
+        item = entry.part(name, value)
+        try:
+            channel = _channel(item, name, kinds, expected)
+            if channel in known:
+                raise item.error(f'each channel once: {known[channel]} is the same', name)
+            columns[name] = _column(item, UNITS[channel.kind])
+            known[channel] = name
+        except DescriptionError as error:
+            item.refuse(error)
     for channel, name in known.items():
         position = columns.get(f'position/{channel.name}')
         if channel.kind == 'velocity' and position and columns[name].unit != f'{position.unit}/s':
-            raise Entry(entry.file, f'{entry.key}.{name}.unit', entry.value[name]['unit']).error(
+            entry.part(name, entry.value[name]).part('unit', entry.value[name]['unit']).wrong(
                 f'a unit of {position.unit}/s, as position/{channel.name} is in {position.unit}')
     return columns
 

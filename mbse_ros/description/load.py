@@ -103,16 +103,11 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     All sections are read before errors are raised: DescriptionErrors of several. Zeros of sensors that drift are as
     old as they are today, see ``description.age``.
     """
-    problems = Problems()
-    root = Entry(file, '', read_document(text, file), problems)
-    with root.kept():
-        _check_format(root)
-        return _read(root, problems)
-    problems.check()
-    raise AssertionError('an error was kept')
+    return Entry(file, '', read_document(text, file)).whole(_read)
 
 
 def _read(root: Entry, problems: Problems) -> MechanismDescription:
+    _check_format(root)
     parts = root.mapping(_REQUIRED, _OPTIONAL)
     if ('bodies' in parts) == ('urdf' in parts):
         raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')

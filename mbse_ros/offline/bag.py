@@ -30,7 +30,8 @@ from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
+from .checks.another_machine import machine_findings
+from .checks.log_verdict import log_verdict, nothing, stage_lines
 from .estimate import MachineEstimate
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
@@ -99,7 +100,8 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
                                                     topics.payloads(source.topics, reader.namespace))]
     other += found.log.aging
     if not found.tracker:
-        raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings, other)}')
+        why = nothing(found.log, found.samples, warnings, other, reader.strangers)
+        raise BagError(str(source.path), f'nothing to estimate: {why}')
     return found.judged(other, warnings, read_truth(source, topics), reader.ages)
 
 

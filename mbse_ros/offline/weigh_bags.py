@@ -23,7 +23,8 @@ from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from .bag import frame_of
-from .checks.log_verdict import log_verdict, machine_findings, nothing, stage_lines
+from .checks.another_machine import machine_findings
+from .checks.log_verdict import log_verdict, nothing, stage_lines
 from .loads import Loads
 from .log_loads import LogLoads, WeighedLoad
 from .log_samples import LogSamples
@@ -145,7 +146,7 @@ class _Run:
                               for other_name, begin, end in self._spans[:-1]
                               if min(end, self._last_ns) - max(begin, first) > TOGETHER_NS]
         if first is None:
-            why = nothing(log, samples, reader.warnings + log.dropped.lines(), other)
+            why = nothing(log, samples, reader.warnings + log.dropped.lines(), other, reader.strangers)
             raise BagError(str(bag), f'nothing to weigh: {why}')
 
     def _next(self, bag: str, first_ns: int, truck: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..bags.topics import FLOAT64, IMU, INPUTS, JOINT_STATE, JOINTS, Sources, TopicMap
 from ..description.coordinate_units import input_unit, measured_unit
+from ..description.language.problems import Problems
 from ..description.model import MechanismDescription
 from ..dynamics.model import Model
 from ..errors import DescriptionError, did_you_mean
@@ -52,15 +53,22 @@ def _fitted(sources: SourceMap, description: MechanismDescription, wanted: Mappi
     units = {name: measured_unit(description, sensor.name) for name, sensor in sensors.items()}
     units |= {f'command/{valve}': 'V' for valve in (description.hydraulics.valves if description.hydraulics else ())}
     units |= {f'input/{name}': input_unit(description, name) for name in inputs}
+    problems = Problems()
+    strangers = [way for name, ways in sources.channels.items() if name not in units
+                 for way in ways if not way.optional]
+    if strangers:
+        names = dict.fromkeys(way.channel for way in strangers)
+        question = f'; is it a map of {description.name}?' if 2 * len(names) > len(sources.channels) else ''
+        problems.add(DescriptionError(
+            sources.file, strangers[0].place.key if len(strangers) == 1 else 'channels', ', '.join(names),
+            f'a channel of {description.name}: ' + ', '.join(units) + did_you_mean(next(iter(names)), units)
+            + f'{question}; `optional: true` ignores one that a machine lacks'))
     for name, ways in sources.channels.items():
         for way in ways:
-            if name not in units and not way.optional:
-                raise DescriptionError(way.place.file, way.place.key, name, f'a channel of {description.name}: '
-                                       + ', '.join(units) + did_you_mean(name, units)
-                                       + '; `optional: true` ignores one that a machine lacks')
             if name in units and way.unit.replace('*', ' ') not in units[name].split(' or '):
-                raise way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} of '
-                                      f'{description.name} is in')
+                problems.add(way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} '
+                                             f'of {description.name} is in'))
+    problems.check()
     noises = {name: sensor.noise for name, sensor in sensors.items()}
     return replace(sources, channels={
         wanted[name]: tuple(replace(way, channel=wanted[name], noise=noises.get(name, 0.0)) for way in ways)

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ..bags.channels import UNITS, examples, parse_channel, read_conversion, read_number
+from ..bags.channels import UNITS, Conversion, examples, parse_channel, read_conversion, read_number
 from ..description.language.document import read_document
 from ..description.language.entry import Entry
+from ..description.language.problems import Problems
 from ..errors import DescriptionError, did_you_mean
 from ..resources import read_text, regular, share_directory
 from .fields import ARRIVAL, EXAMPLE, HEADER_STAMP, parse_path, path_text
@@ -24,6 +26,7 @@ USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/
          'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV', 'N': 'N, kN', 'N*m': 'N*m, kN*m'}
 _OF_TOPIC = ('type', 'stamp', 'delay', 'rate', 'require', 'mount')
 _OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', 'variance', *_OF_TOPIC)
+T = TypeVar('T')
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
 _TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg/)?[A-Za-z][A-Za-z0-9]*')
 
@@ -107,20 +110,25 @@ def known_sources() -> dict[str, Path]:
 
 
 def parse_sources(text: str, file: str = 'text') -> SourceMap:
-    """As load_sources, from the text; ``definitions`` are found from the folder of ``file``."""
-    root = Entry(file, '', read_document(text, file))
-    parts = root.mapping(['format', 'channels'], ['name', 'source', 'topics', 'definitions'])
-    parts['format'].choice([FORMAT], 'the format')
-    return _map(file, parts)
+    """As load_sources, from the text; ``definitions`` are found from the folder of ``file``. All errors of the map are
+    raised at once, DescriptionErrors of several."""
+    def read(root: Entry, problems: Problems) -> SourceMap:
+        parts = root.mapping(['format', 'channels'], ['name', 'source', 'topics', 'definitions'])
+        if 'format' in root.value:      # of another format nothing can be said
+            parts['format'].choice([FORMAT], 'the format')
+        return _map(file, parts)
+    return Entry(file, '', read_document(text, file)).whole(read)
 
 
 def sources_of_section(entry: Entry) -> SourceMap:
     """The same of the section `sources` of a machine's file."""
-    return _map(entry.file, entry.mapping(['channels'], ['topics', 'definitions']))
+    return entry.whole(lambda entry, _: _map(entry.file, entry.mapping(['channels'], ['topics', 'definitions'])))
 
 
 def _map(file: str, parts: Mapping[str, Entry]) -> SourceMap:
-    topics = _topics(parts['topics']) if 'topics' in parts else {}
+    topics: dict[str, dict[str, Entry]] = {}
+    if 'topics' in parts:
+        topics = parts['topics'].tried(lambda: _topics(parts['topics']), topics)
     channels = parts['channels']
     expected = 'a mapping from channels such as ' + examples(UNITS)
     if not isinstance(channels.value, dict) or not channels.value:
@@ -130,41 +138,44 @@ def _map(file: str, parts: Mapping[str, Entry]) -> SourceMap:
         try:
             kind = parse_channel(name, tuple(UNITS)).kind
         except ValueError:
-            raise channels.error(expected, name) from None
-        item = Entry(file, f'{channels.key}.{name}', value)
+            channels.wrong(expected, name, name)
+            continue
+        item = channels.part(name, value)
         ways = item.items('ways to get the channel') if isinstance(value, list) and value else [item]
-        found[name] = tuple(_source(name, way, UNITS[kind], topics) for way in ways)
+        sources = (way.tried(partial(_source, name, way, UNITS[kind], topics), None) for way in ways)
+        found[name] = tuple(source for source in sources if source is not None)
     used = dict.fromkeys(source.topic for ways in found.values() for source in ways)
     for topic in topics:
-        if topic not in used:
-            raise parts['topics'].error('a topic of one of the channels: ' + ', '.join(used), topic, topic)
-    return SourceMap(file, parts['name'].name() if 'name' in parts else '', found,
-                     _definitions(parts['definitions']) if 'definitions' in parts else {})
+        if topic not in used and channels.sound:
+            parts['topics'].wrong('a topic of one of the channels: ' + ', '.join(used), topic, topic)
+    name = parts['name'].tried(parts['name'].name, '') if 'name' in parts else ''
+    return SourceMap(file, name, found, _definitions(parts['definitions']) if 'definitions' in parts else {})
 
 
 def _topics(entry: Entry) -> dict[str, dict[str, Entry]]:
     """What holds for all channels of a topic, by topic."""
     if not isinstance(entry.value, dict):
         raise entry.error('a mapping from topics to what holds for all their channels: ' + ', '.join(_OF_TOPIC))
-    return {_topic_name(Entry(entry.file, entry.key, topic)): Entry(entry.file, f'{entry.key}.{topic}', value).mapping(
-        [], _OF_TOPIC) for topic, value in entry.value.items()}
+    return {_topic_name(replace(entry, value=topic)): entry.part(topic, value).mapping([], _OF_TOPIC)
+            for topic, value in entry.value.items()}
 
 
 def _source(channel: str, entry: Entry, wanted: tuple[str, ...],
             topics: Mapping[str, dict[str, Entry]]) -> ChannelSource:
     own = entry.mapping(['topic', 'path', 'unit'], _OF_CHANNEL)
-    topic = _topic_name(own['topic'])
+    topic = own['topic'].tried(lambda: _topic_name(own['topic']), '')
     parts = {**topics.get(topic, {}), **own}
-    sign = _sign(parts['sign']) if 'sign' in parts else 1.0
-    gain, bias, unit = read_conversion(parts, wanted, USUAL)
-    return ChannelSource(channel, topic, _path(parts['path']), sign * gain, sign * bias, unit,
-                         FilePlace(entry.file, entry.key), _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
-                         round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
-                         _rate(parts['rate']) if 'rate' in parts else None,
-                         _type(parts['type']) if 'type' in parts else '',
-                         'optional' in parts and parts['optional'].flag(),
-                         _path(parts['variance']) if 'variance' in parts else (),
-                         _require(parts['require']) if 'require' in parts else (), mount=_mount(parts))
+
+    def read(key: str, reader: Callable[[Entry], T], default: T) -> T:
+        return parts[key].tried(lambda: reader(parts[key]), default) if key in parts else default
+
+    sign = read('sign', _sign, 1.0)
+    gain, bias, unit = entry.tried(lambda: read_conversion(parts, wanted, USUAL), Conversion(1.0, 0.0, ''))
+    return ChannelSource(
+        channel, topic, read('path', _path, ()), sign * gain, sign * bias, unit, FilePlace(entry.file, entry.key),
+        read('stamp', _stamp, HEADER_STAMP), read('delay', _delay, 0), read('rate', _rate, None),
+        read('type', _type, ''), read('optional', Entry.flag, False), read('variance', _path, ()),
+        read('require', _require, ()), mount=read('mount', lambda entry: _mount(entry, parts), None))
 
 
 def _topic_name(entry: Entry) -> str:
@@ -207,16 +218,18 @@ def _require(entry: Entry) -> tuple[tuple[str, str], ...]:
                  for path, item in found.items())
 
 
-def _mount(parts: Mapping[str, Entry]) -> Mount | None:
-    if 'mount' not in parts:
-        return None
+def _mount(entry: Entry, parts: Mapping[str, Entry]) -> Mount | None:
     if 'variance' in parts:
         raise parts['variance'].error('no variance where `mount` is given: it is about the axes of the IMU')
-    return read_mount(parts['mount'])
+    return read_mount(entry)
 
 
 def _sign(entry: Entry) -> float:
     return float(entry.choice(('+1', '1', '-1'), '+1 or -1'))
+
+
+def _delay(entry: Entry) -> int:
+    return round(1e9 * _number(entry, 's', '20 ms'))
 
 
 def _rate(entry: Entry) -> float:
@@ -239,7 +252,7 @@ def _definitions(entry: Entry) -> dict[str, str]:
         raise entry.error('a mapping from message types to .msg files')
     found = {}
     for name, value in entry.value.items():
-        item = Entry(entry.file, f'{entry.key}.{name}', value)
+        item = entry.part(name, value)
         path = Path(entry.file).parent / item.text('a path to a .msg file, from the folder of this file')
         try:
             found[_type(Entry(entry.file, entry.key, name))] = regular(path).read_text(encoding='utf-8')

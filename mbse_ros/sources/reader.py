@@ -15,11 +15,12 @@ from ..bags.channel_samples import Refuse, Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
 from ..bags.reader import SILENT, BagReader, SampleReader
 from ..bags.topics import TopicMap, one_namespace
+from ..description.language.problems import Problems
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError, did_you_mean
 from ..machine import Machine
 from ..machine.find_machine import DEFAULT
-from .fields import ARRIVAL, bag_store, path_text, store_fields
+from .fields import ARRIVAL, Fields, bag_store, path_text, store_fields
 from .machine import for_machine, for_mechanism, left_over, own_sources, section_of, unused_variances
 from .map import ChannelSource, SourceMap
 from .topic_samples import FILLED, UNSTAMPED, OwnTopicSamples, RateCounter, TopicSamples, UnusableSample
@@ -65,20 +66,37 @@ def chosen(sources: SourceMap, topics: Mapping[str, str], space: str) -> dict[st
 
 
 def refuse_absent(sources: SourceMap, topics: Mapping[str, str], space: str, path: str) -> None:
-    """Raise DescriptionError for a channel whose topic is not there, with those that are."""
+    """Raise DescriptionError for the channels whose topics are not there, DescriptionErrors of several, with those that
+    are."""
     if not topics:
         raise BagError(path, 'has no topics')
+    problems = Problems()
     for ways in sources.channels.values():
         if any(_there(way, topics, space) for way in ways):
             continue
         way = ways[0]
         full = TopicMap().absolute(way.topic, space)
         if full in topics:
-            raise way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}')
+            problems.add(way.place.error('type', way.type, f'{topics[full]}, the type of {full} in {path}'))
+            continue
         others = ''.join(f', or {other.topic}' for other in ways[1:])
         hint = ' (valve: unknown needs no command)' if way.channel.startswith('command/') else ''
-        raise way.place.error('topic', way.topic + others, f'a topic of {path}: {listed(topics)}'
-                              f'{did_you_mean(full, topics)}{hint}')
+        first = not problems.found or problems.found[0].value == way.topic + others
+        there = f': {listed(topics)}' if first else ''
+        problems.add(way.place.error('topic', way.topic + others, f'a topic of {path}{there}'
+                                     f'{did_you_mean(full, topics)}{hint}'))
+    problems.check()
+
+
+def bound(sources: Mapping[str, Sequence[ChannelSource]], kinds: Mapping[str, str], fields: Fields
+          ) -> dict[str, TopicSamples]:
+    """What reads the ``sources`` of each topic, by its name, of a bag with topics of these ``kinds``; raises all that
+    does not fit the types of their messages at once."""
+    problems = Problems()
+    found = {topic: problems.tried(partial(TopicSamples, topic, group, kinds[topic], fields), None)
+             for topic, group in sources.items()}
+    problems.check()
+    return {topic: samples for topic, samples in found.items() if samples is not None}
 
 
 def listed(topics: Mapping[str, str]) -> str:
@@ -163,8 +181,7 @@ class SourceReader(BagReader):
         self._store = bag_store(bag, {bag.topics[topic] for topic in by_topic}, sources.definitions, sources.file
                                 ) if by_topic else typestore()
         fields, read = store_fields(self._store), [source for group in by_topic.values() for source in group]
-        self._mapped = {topic: TopicSamples(topic, found, bag.topics[topic], fields)
-                        for topic, found in by_topic.items()}
+        self._mapped = bound(by_topic, bag.topics, fields)
         self._absent, self._own = _own_samples(bag.topics, namespace, own)
         known = {channel.partition('/')[2] for channel in sources.channels}
 

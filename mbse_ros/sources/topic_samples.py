@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import isclose, isfinite, radians
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from ..bags.channel_samples import Refuse, Sample, TopicReader
 from ..bags.message_layout import Forms
 from ..bags.messages import SECOND, SENSOR_LAST_NS, typestore
 from ..bags.topics import IMU
+from ..description.language.problems import Problems
 from ..errors import DescriptionError, SampleError, did_you_mean, shown
 from .fields import Fields, parse_path, path_text, store_fields
 from .getters import Absent, getter, number_getter, of_quaternion, stamp_getter
@@ -150,7 +152,10 @@ class TopicSamples:
         self.topic, self.msgtype = topic, msgtype
         self.absent: dict[str, Absent] = {}
         stamps: dict[str, Callable[[Any], int] | None] = {}
-        self._bound = [self._bind(source, msgtype, fields, stamps) for source in sources]
+        problems = Problems()
+        found = [problems.tried(partial(self._bind, source, msgtype, fields, stamps), None) for source in sources]
+        problems.check()
+        self._bound = [bound for bound in found if bound is not None]
 
     @property
     def sources(self) -> list[ChannelSource]:

@@ -10,7 +10,7 @@ from bags_samples import CHANNELS, COMMANDS
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.table import import_table, load_table_map
-from mbse_ros.errors import BagError, DescriptionError
+from mbse_ros.errors import BagError, DescriptionError, DescriptionErrors
 from mbse_ros.resources import share_directory
 
 MAP = """
@@ -133,6 +133,14 @@ def test_errors_in_the_map_name_key_value_and_what_is_expected(tmp_path, old, ne
     assert caught.value.file == str(tmp_path / 'map.yaml') and caught.value.key.startswith(key)
     assert value is None or caught.value.value == value
     assert not (tmp_path / 'bag').exists()
+
+
+def test_all_errors_of_the_map_are_said_at_once(tmp_path):
+    text = MAP.replace('unit: bar}', 'unit: m}\n  velocity/x: {column: p, unit: s}').replace('name: crane', 'name: a b')
+    with pytest.raises(DescriptionErrors) as caught:
+        imported(tmp_path, text=text)
+    assert [error.key for error in caught.value.errors] == [
+        'channels.pressure/rod.unit', 'channels.velocity/x.unit', 'name']
 
 
 def test_a_column_that_stands_twice_is_refused(tmp_path):

@@ -200,7 +200,8 @@ def only(*topics):
 @pytest.mark.parametrize('edit, until, text', [
     (only(POSITION, PISTON, ROD), 1.0, 'nothing to estimate: no sample of command/lift_valve (valve: unknown needs no '
                                        'command) (303 samples read)'),
-    (only(COMMAND), 1.0, 'nothing to estimate: no sample of position/lift, pressure/lift_piston, pressure/lift_rod'),
+    (only(COMMAND), 1.0, 'is it a bag of patu655_lift? No sample of position/lift, pressure/lift_piston, '
+                         'pressure/lift_rod'),
     (only(TRUTH), 1.0, 'none of the topics /sensors/position, /sensors/pressure/lift_piston, '
                        '/sensors/pressure/lift_rod, /sensors/valve_command is in it; there are /truth'),
     (only(), 1.0, 'the bag is empty'),
@@ -250,7 +251,10 @@ def test_another_machine_is_reported(tmp_path):
     for command in ('estimate', 'loads'):       # other channels: what else is odd follows from it
         line = refused(command, tmp_path / 'bag', '--machine', 'zx200')
         assert 'the bag was recorded on patu655_lift ' in line and 'name patu655_lift as the machine ' in line
-        assert 'expected one of' not in line
+        assert 'expected one of' not in line and 'the bag has none of the 13 channels (position' in line
+        assert line.index('is it a bag of zx200? There are lift, lift_valve') < line.index('recorded on patu655_lift')
+        assert 'position/arm' not in line
+    assert 'is it a bag of patu655?' in refused('estimate', tmp_path / 'bag', '--machine', 'patu655')
 
 
 def test_a_cycle_by_a_name_that_is_nearly_one(tmp_path):
@@ -264,8 +268,8 @@ def test_a_machine_with_other_channels(tmp_path):
         for k in range(10):
             writer.write_samples(k * SECOND, {'position/tilt': 0.1, 'pressure/left': 1e6}, {'command/knob': 0.0})
     line = refused('estimate', tmp_path / 'bag')
-    assert 'no sample of position/lift, pressure/lift_piston, pressure/lift_rod, command/lift_valve' in line
-    assert '/sensors/pressure/left: no channel of the machine, not read' in line and "got 'tilt'" in line
+    assert 'none of the 4 channels (position/lift, pressure/lift_piston, ...) of patu655_lift' in line
+    assert 'There are tilt, knob, /sensors/pressure/left' in line
 
 
 def test_two_machines_in_one_bag(tmp_path):

@@ -20,8 +20,8 @@ from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, PayloadStatus
 from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.offline.checks.another_machine import machine_findings
 from mbse_ros.offline.checks.check_bag import check_bag
-from mbse_ros.offline.checks.log_verdict import machine_findings
 from mbse_ros.offline.estimate import MachineEstimate
 from mbse_ros.report.text import mass_answer
 from mbse_ros.simulation.work import masses_of, working_machine

@@ -223,7 +223,10 @@ def test_the_map_in_the_machine_s_file(rig_bag, ours, own, tmp_path):
     line = refused('check-data', rig_bag, '--machine', file, '--valve', 'unknown', '--sources', 'none')
     assert 'none of the topics /sensors/position' in line
     assert '[joints=turret] of /rig/angles' in ' '.join(mbse('check', file, '--all').out.split())
-    file.write_text(f'{text.rstrip()}\nsources:\n  channels: {{position/boom: {{topic: a, path: b, unit: m}}}}\n')
+    channels = 'position/boom: {topic: a, path: b, unit: m, of_set: 3 mm}'
+    file.write_text(f'{text.rstrip()}\nsources:\n  channels: {{{channels}}}\n')
+    assert 'sources.channels.position/boom.of_set' in refused('check', file)
+    file.write_text(f'{text.rstrip()}\nsources:\n  channels: {{{channels.replace(", of_set: 3 mm", "")}}}\n')
     assert 'sources.channels.position/boom' in refused('check', file)
 
 
@@ -240,8 +243,8 @@ def test_a_recorder_that_wrote_no_definitions(rig_bag, short, tmp_path):
     """As before 2023: the types come from files that the map names."""
     bag = written(tmp_path / 'bag', short[:20], rig, rig_store(), StoragePlugin.SQLITE3)
     strip_definitions(bag)
-    assert 'name its .msg file below `definitions`' in refused(
-        'import', bag, *MACHINE, '--sources', rig_bag.parent / 'rig.yaml', '-o', tmp_path / 'out')
+    done = mbse('import', bag, *MACHINE, '--sources', rig_bag.parent / 'rig.yaml', '-o', tmp_path / 'out')
+    assert done.status == 2 and done.err.count('name its .msg file below `definitions`') == 2      # types
     (tmp_path / 'msg').mkdir()
     lines = ['definitions:']
     for name, text in OTHERS.items():
@@ -300,7 +303,8 @@ def test_every_command_that_reads_a_bag_takes_a_map(rig_bag, command):
 def test_a_map_is_for_its_machine(rig_bag):
     for command in ('estimate', 'smooth'):
         line = refused(command, rig_bag, '--mechanism', 'five_bar', '--sources', 'zx200_opera')
-        assert 'zx200_opera.yaml: channels.' in line and 'expected a channel of five_bar: position/theta1' in line
+        assert 'zx200_opera.yaml: channels: got' in line and 'expected a channel of five_bar: position/theta1' in line
+        assert 'is it a map of five_bar?' in line
 
 
 def test_a_wrong_unit_of_the_right_kind_is_found_in_the_data(rig_bag, tmp_path):

@@ -103,6 +103,25 @@ def test_other_mistakes():
     assert not load_sources('none').channels
 
 
+def test_all_errors_of_a_map_are_said_at_once():
+    """Those that differ only in the channel share a line."""
+    lines = refused('''
+format: mbse/sources/1
+topics: {a: {type: Float64}}
+channels:
+  position/lift: {topic: a b, path: data, unit: Pa, sign: 2}
+  angle/boom: {topic: a, path: data, unit: m}
+  pressure/pump: {topic: a, path: data, units: bar}
+  pressure/tank: [{topic: a, path: data, unit: bar}, {topic: b, unit: mm}]
+  pressure/boom_rod: {topic: a, path: data, unit: mm}
+''').splitlines()
+    assert lines[0] == 'map.yaml: 9 errors' and len(lines) == 9
+    for text in ('position/lift.topic: got', 'position/lift.sign: got', "position/lift.unit: got 'Pa'",
+                 'angle/boom: got', "pressure/pump.units: got 'units'", 'topics.a.type: got',
+                 'pressure/tank[1].path: got None', 'pressure/tank[1].unit, channels.pressure/boom_rod.unit: got'):
+        assert sum(text in line for line in lines) == 1, (text, lines)
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_a_map_or_an_error_in_words(text):
     try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ...errors import DescriptionError, closest, did_you_mean
@@ -69,6 +69,18 @@ class Entry:
         except DescriptionError as error:
             self.refuse(error)
             return default
+
+    def whole(self, read: Callable[[Entry, Problems], T]) -> T:
+        """What ``read`` makes of this entry, with the problems that are kept; raises all errors of it and its parts at
+        once, DescriptionErrors of several."""
+        problems = Problems()
+        entry = replace(self, problems=problems)
+        with entry.kept():
+            found = read(entry, problems)
+            problems.check()
+            return found
+        problems.check()
+        raise AssertionError('an error was kept')
 
     @property
     def sound(self) -> bool:

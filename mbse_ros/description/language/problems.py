@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ...errors import DescriptionError, DescriptionErrors
+
+T = TypeVar('T')
 
 
 class _Known:
@@ -32,9 +36,21 @@ class Problems:
         return KNOWN if isinstance(value, str) and self.broken & set(_WORD.findall(value)) else value
 
     def add(self, error: DescriptionError) -> None:
-        """Keep an error, unless it follows from a kept one or is about the whole of what has one."""
-        if error.value is not KNOWN and not any(f'{other.key}.'.startswith(f'{error.key}.') for other in self.found):
+        """Keep an error, or each of several, unless it follows from a kept one or is about the whole of what has
+        one."""
+        if isinstance(error, DescriptionErrors):
+            for one in error.errors:
+                self.add(one)
+        elif error.value is not KNOWN and not any(f'{other.key}.'.startswith(f'{error.key}.') for other in self.found):
             self.found.append(error)
+
+    def tried(self, read: Callable[[], T], default: T) -> T:
+        """What ``read`` gives; the default after an error, which is kept."""
+        try:
+            return read()
+        except DescriptionError as error:
+            self.add(error)
+            return default
 
     def check(self) -> None:
         """Raise what was found: the error, or DescriptionErrors of several."""

@@ -196,8 +196,10 @@ def kind_of(root: Entry) -> MachineKind:
 def read_answers(tree: Any, file: str = 'answers') -> Answers:
     """Answers as a file or a terminal gives them: lists may be one text with commas. Raises DescriptionError,
     DescriptionErrors of several."""
-    problems = Problems()
-    root = Entry(file, '', tree, problems)
+    return Entry(file, '', tree).whole(_read)
+
+
+def _read(root: Entry, problems: Problems) -> Answers:
     kind = kind_of(root)
     asked = questions(kind)
     parts = root.mapping(['kind', *(item.key for item in asked if not item.default)],

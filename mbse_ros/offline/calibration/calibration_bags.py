@@ -29,7 +29,7 @@ from ...scale.scale_file import BARE
 from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
-from ..checks.log_verdict import machine_findings
+from ..checks.another_machine import machine_findings
 from ..log_samples import LogSamples, series_of
 from .calibrated_file import Parameter, calibrated_text, check_written, prior_machine
 from .calibration_result import Calibration, Residuals

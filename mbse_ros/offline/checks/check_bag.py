@@ -22,7 +22,7 @@ from ...sources.map import SourceMap
 from ...sources.reader import mechanism_reader, sample_reader
 from ..bag import frame_of
 from ..log_samples import LogSamples
-from .log_verdict import machine_findings
+from .another_machine import doubted_machine, machine_findings
 from .mechanism_rules import mechanism_verdict
 from .plausibility import Verdict, judged
 from .remedies import Finding
@@ -74,8 +74,12 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     remedy = 'record them under these names, or name the machine that it is'
     if all(name.startswith('command/') for name in silent):
         remedy += ', or do without commands (valve: unknown)'
-    findings += _missing(samples, silent, machine.channels, remedy)
-    return _checked(reader, samples, findings, judged(samples, machine, reader.ages))
+    if question := doubted_machine(machine.name, reader.channels, silent, reader.strangers):
+        findings.insert(0, Finding('machine', silent, question, 'name the machine that it is', of_all=True))
+    if len(silent) < len(reader.channels):
+        findings += _missing(samples, silent, machine.channels, remedy)
+    found = _checked(reader, samples, findings, judged(samples, machine, reader.ages))
+    return found if samples.count else replace(found, notes=tuple(source.warnings))
 
 
 @lengthy('reading and judging the bag')

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
-from ...description.load import known_machines, load_mechanism
-from ...machine import Machine, with_valves
+from ...machine import Machine
 from ...monitor.clocks import Ages, Elapsed
 from ...monitor.faults import Fault
 from ...monitor.rates import too_slow
@@ -24,8 +23,8 @@ from ...streams.records import PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..long_log import LongLog
 from ..track import FAR, Track, coasting_lines
+from .another_machine import doubted_machine
 from .plausibility import judged
-from .remedies import Finding
 
 WORDS = {'before the start': 'came before every sensor and command had sent',
          'before a restart': 'were still waiting for another sensor when the estimate started again'}
@@ -126,24 +125,6 @@ def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int, he
     if end - stamps[-1] > longest:
         lines.append(f'silent from t = {at(stamps[-1])} to the end')
     return lines
-
-
-def machine_findings(frame: str, machine: Machine, payloads: Collection[str] = ()) -> list[Finding]:
-    """A bag whose headers name another of the known machines, or which has masses of ``payloads`` that the file does
-    not have, and how to go on; none where only the names differ."""
-    path, own = known_machines().get(frame), machine.description
-    if not own.payloads.keys() >= set(payloads):
-        return [Finding('machine', tuple(f'payloads/{name}' for name in payloads), 'the bag has masses of these '
-                        f'payloads, and {machine.name} ({own.file}) has '
-                        f'{" and ".join(own.payloads) or "no section `payloads`"}', 'name the file that the bag was '
-                        'recorded with as the machine')]
-    if frame == machine.name or path is None:
-        return []
-    known, same = (with_valves(replace(item, name='', file=''), 'unknown') for item in (load_mechanism(path), own))
-    return [] if known == same else [Finding(
-        'machine', ('frame_id',), f'the bag was recorded on {frame} (config/machines/{frame}.yaml) and is read as '
-        f'{machine.name} ({own.file}), which has other numbers', f'name {frame} as the machine if that is right; if '
-        f'{machine.name} is right, ignore this: bags that are recorded with its file name it')]
 
 
 def _by_stamp(start_ns: int) -> Callable[[int], str]:
@@ -281,15 +262,22 @@ def no_segment(samples: LogSamples, channels: Sequence[str], longest: int) -> st
     return 'the samples of all sensors have less than one step of time in common'
 
 
-def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str], other: Sequence[str] = ()) -> str:
-    """Why no segment came out; ``other``: that the bag is of another machine, which explains what else is odd."""
+def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str], other: Sequence[str] = (),
+            strangers: Sequence[str] = ()) -> str:
+    """Why no segment came out; ``other``: that the bag is of another machine, which explains what else is odd;
+    ``strangers``: names in it that are no channels of the machine."""
     interpolator = log.pipeline.interpolator
     silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
     reason = no_segment(samples, interpolator.channels, round(1e9 * interpolator.settings.max_gap))
     if silent:
-        reason = 'no sample of ' + ', '.join(silent)
+        machine = log.pipeline.machine
+        channels = *machine.channels, *machine.commands
+        question = doubted_machine(machine.name, channels, silent, strangers)
+        lacks = f'{"No" if question else "no"} sample of {", ".join(silent)}'
+        reason = question if len(silent) == len(channels) else f'{question} {lacks}'.lstrip()
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (valve: unknown needs no command)'
     reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
-    others = [] if other else [line for line in warnings if line.partition(':')[0] not in silent]
-    return '; '.join([*other, f'{reason} ({samples.count} samples read)', *others])
+    explained = other or silent and not samples.count
+    others = [] if explained else [line for line in warnings if line.partition(':')[0] not in silent]
+    return '; '.join([f'{reason} ({samples.count} samples read)', *other, *others])
