@@ -12,7 +12,8 @@ acceleration of such a polynomial is the true one, whatever the motion. What is 
 forces, a friction that turns) is a mean, too. Before a contact is noticed it pulls at the mass, too: the mass is that
 of half a second before, if it has counted since. While the load changes, or none has counted, force and mass are found
 together, any mass within the payload's limits being as likely; where the equations do not tell them apart (one that
-weighs, or a load that hangs where the tool is touched) there is no force.
+weighs, or a load that hangs where the tool is touched) there is no force. While the mass counts and nothing is touched,
+the force is 0, and what the balance then has is the errors of the file: see ``free_balance``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..compiled.cache import built
 from ..errors import MbseError
 from ..filters.hydraulic_state import direct, state_names
 from ..machine import Machine
+from .free_balance import FreeBalance
 from .mass import Mass, PayloadSettings
 from .tool_force_equations import (
     CELLS,
@@ -120,6 +122,7 @@ class ToolForces:
 
     def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
         self._machine, self._without = machine, contact_words(machine)
+        self._errors_count = len(machine.parameters.consider) + len(machine.parameters.center)
         self.configure(settings)
         self.reset()
         if self._without:
@@ -160,6 +163,9 @@ class ToolForces:
         self._mass: tuple[int, Mass] | None = None
         self._errors: tuple[np.ndarray, np.ndarray] | None = None      # that masses have in common, as last known
         self._near: np.ndarray | None = None
+        self._windows: deque[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = deque()    # that may be free of contact
+        self._balance, self._learnt_ns = FreeBalance(self._errors_count), 0
+        self._free_ns: int | None = None        # since when the mass has counted
         self._settled_ns, self._changes_ns, self._touches = 0, 0, False
         self._found: tuple[tuple[int, str], ToolForce] | None = None
 
@@ -173,7 +179,8 @@ class ToolForces:
         if restart or self._rows and stamp_ns <= self._rows[-1][0]:
             self._rows.clear()
             self._masses.clear()
-            self._near, self._settled_ns, self._changes_ns = None, 0, 0
+            self._windows.clear()
+            self._near, self._settled_ns, self._changes_ns, self._free_ns = None, 0, 0, None
         self._touches = self._touches if touches is None else touches
         self._keep(stamp_ns, mass, changes)
         values = np.where(np.isnan(innovation), nan, samples)[self._columns] if not self.none else samples
@@ -205,9 +212,16 @@ class ToolForces:
             if stamp_ns - self._changes_ns >= 1e9 * AGREED:     # shorter: a contact, before it is noticed
                 self._mass = None
             self._settled_ns = stamp_ns + round(1e9 * max(CHANGED, self._window))
+        while self._windows and stamp_ns - self._windows[0][0] >= 1e9 * AGREED:
+            at, g, H, R = self._windows.popleft()
+            if self._balance.take(g, H, R, max(at - self._learnt_ns, 0) * 1e-9):
+                self._learnt_ns = at
         if mass is None or not isfinite(mass.mass + mass.stddev):
             self._masses.clear()
+            self._windows.clear()
+            self._free_ns = None
             return
+        self._free_ns = self._free_ns or stamp_ns
         if self._mass is not None and abs(mass.mass + mass.lean - self._mass[1].mass) > self._mass[1].half_width:
             self._settled_ns = max(self._settled_ns, stamp_ns + round(1e9 * self._window))
         self._masses.append((stamp_ns, mass))
@@ -283,10 +297,6 @@ class ToolForces:
                                  by_numbers[..., self._center] * self._center_stddev,
                                  *(H[..., self._entries[k]] @ factor[:, None] for k, factor in curves.items())], 3)
         errors[:, 0, :, :mass.slopes.size] += terms[:, :, -1:] * mass.slopes
-        if mass.errors is not None:     # what the masses of all poses say of them
-            common = slice(len(mass.errors[0]))
-            terms = terms - np.einsum('njak,k->naj', errors[..., common], mass.errors[0])
-            errors[..., common] = errors[..., common] @ root(mass.errors[1])
         rest = np.sum((areas[0].reshape(a, -1) * MPA) ** 2, 1) * self._psd * KERNEL / self._window
         usable = np.flatnonzero(use & (free.reshape(count, a).min(axis=0) > 0.5))
         if not len(usable):
@@ -294,7 +304,28 @@ class ToolForces:
         terms, errors, friction = terms[:, usable], errors[:, :, usable], friction.reshape(count, a, -1)[:, usable]
         if not (np.isfinite(errors).all() and np.isfinite(terms).all() and terms[..., LEVERS].any()):
             return self._unknown('no cylinder that weighs has a lever on the contact')
-        return self._solved((terms, errors, friction, np.diag(rest[usable])), mass, noise, without)
+        equations = terms, errors, friction, np.diag(rest[usable])
+        if not without:
+            self._learn(equations, noise)
+        known = self._balance.errors or mass.errors     # the masses show one combination of the equations alone
+        if known is not None:
+            common = slice(len(known[0]))
+            terms = terms - np.einsum('njak,k->naj', errors[..., common], known[0])
+            errors[..., common] = errors[..., common] @ root(known[1])
+        return self._solved((terms, *equations[1:]), mass, noise, without)
+
+    def _learn(self, equations: tuple[np.ndarray, ...], noise: float) -> None:
+        """Keep a window in which the mass counts, until it is sure that it was without a contact; see ``_solved``."""
+        now = self._rows[-1][0]
+        begun = now - 1e9 * self._window
+        if self._free_ns is None or begun < self._free_ns or self._windows and begun < self._windows[-1][0]:
+            return
+        terms, errors, friction, rest = equations
+        each, k = SHARES[:, None, None] * np.eye(terms.shape[1]), self._errors_count
+        g, H, by_mass = (np.tensordot(SHARES, item, 1)
+                         for item in (terms[..., 0], errors[:, 0, :, :k], terms[..., -1:]))
+        R = covariance_of(each, errors[:, 0, :, k:], friction) + rest + noise ** 2 * by_mass @ by_mass.T
+        self._windows.append((now, g, H, R))
 
     def _known_mass(self, without: str) -> Mass:
         """The mass that has counted; without one, any within the payload's limits."""
