@@ -17,7 +17,7 @@ from ..machine import Machine
 from ..machine.equations import why_unweighed
 from ..monitor.faults import Fault
 from ..payload.mass import Cause, center_of
-from ..payload.tool_force import ALIGNED
+from ..payload.tool_force import ALIGNED, ToolForce
 from ..report.result import ResultSeries, entry_unit, with_entries
 from ..report.text import cost, cost_line
 from ..simulation.truth import KINDS, MachineTruth
@@ -26,7 +26,9 @@ from .log_loads import WeighedLoad
 from .track import (
     COLUMNS,
     FORCE_PARTS,
+    FORCE_SHOWN,
     ONE_LIFT,
+    SHOWN,
     SURE,
     KeptEstimate,
     held_lines,
@@ -131,7 +133,7 @@ class MachineEstimate(KeptEstimate):
         others = [ResultSeries(f'mass/{name}', 'kg', columns.pop(f'mass/{name}'), lower=columns.pop(f'lower/{name}'),
                                upper=columns.pop(f'upper/{name}')) for name in self.payloads]
         others += [ResultSeries(name, 'N', columns.pop(name), columns.pop(f'tool_force_stddev/{part}'),
-                                panel='force at the tool') for part in FORCE_PARTS
+                                panel='force at the tool') for part in FORCE_SHOWN
                    if (name := f'tool_force/{part}') in columns]
         others += [ResultSeries(name, unit_of(name), values) for name, values in columns.items()]
         return [ResultSeries('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state, *others]
@@ -198,7 +200,8 @@ class MachineEstimate(KeptEstimate):
                 'reason': found.reason, 'faults': found.faults.words, 'samples': found.samples,
                 'budget': _causes(self.budgets.get(name, ()))} for name, found in payload.payloads.items()}
         if payload.tool_force is not None:
-            result['tool_force'] = {**vars(payload.tool_force), 'largest': _largest_force(self)}
+            result['tool_force'] = {**vars(payload.tool_force), **_pointing(payload.tool_force),
+                                    'largest': _largest_force(self), 'unknown_contact': _unknown_contact(self)}
         return result | ({'state': _state(self)} if full else {})
 
 
@@ -236,7 +239,22 @@ def _largest_force(estimate: MachineEstimate) -> dict[str, Any] | None:
         return None
     row, found = estimate.track.largest_force
     return {'t': float(estimate.track.elapsed[row]), 'force': [*found.force.tolist(), found.component],
-            'stddev': [*found.stddev.tolist(), found.component_stddev], 'direction': found.direction}
+            'stddev': [*found.stddev.tolist(), found.component_stddev], 'direction': found.direction,
+            **_pointing(found)}
+
+
+def _pointing(force: ToolForce) -> dict[str, Any]:
+    """Size and direction of a force, which has another ``direction``: that of its component."""
+    found = force.pointing
+    return {'size': found.size, 'size_stddev': found.size_stddev, 'pointing': found.direction,
+            'pointing_stddev': found.direction_stddev}
+
+
+def _unknown_contact(estimate: MachineEstimate) -> dict[str, float]:
+    """Seconds of contact without a force by the reason, the longest first."""
+    unknown = {reason: length for (reason, contact), length in estimate.track.force_seconds.items()
+               if contact and reason}
+    return dict(sorted(unknown.items(), key=lambda item: -item[1]))
 
 
 def _force_lines(estimate: MachineEstimate) -> list[str]:
@@ -253,15 +271,19 @@ def _force_lines(estimate: MachineEstimate) -> list[str]:
                           in zip(names, largest['force'], largest['stddev'], shown) if there)
         lines = [f'largest force of the surroundings on {point}, in the axes of {body}, at t = {largest["t"]:.1f} s: '
                  f'{words}']
+        if math.isfinite(largest['size']):
+            known = 'known' if np.isfinite(largest['pointing']).any() else 'not known'
+            lines[0] += (f'; {largest["size"] / 1e3:.1f} kN (1 sigma {largest["size_stddev"] / 1e3:.1f}), '
+                         f'its direction {known} (1 sigma {math.degrees(largest["pointing_stddev"]):.1f} deg)')
     elif any(not reason for reason, _ in seconds):
         lines = [f'no force at {point} larger than {SURE:g} of its standard deviations']
     else:
         reason, _ = max(seconds, key=lambda key: seconds[key])
         return [f'no force at {point}: {reason}']
-    unknown = {reason: length for (reason, contact), length in seconds.items() if contact and reason}
-    if unknown:
+    if unknown := _unknown_contact(estimate):
+        said = [f'{reason}{f" ({length:.1f} s)" if len(unknown) > 1 else ""}' for reason, length in unknown.items()]
         lines.append(f'force at {point} not known for {sum(unknown.values()):.1f} s of contact: '
-                     f'{max(unknown, key=lambda reason: unknown[reason])}')
+                     f'{"; ".join(said[:SHOWN])}')
     return lines
 
 

@@ -22,7 +22,16 @@ from ..report.series import root_mean_square
 from ..report.text import clock_of, computing_time, number, wall_time
 from ..scale.table import mass_text, remark_of
 from ..streams.records import ObserverStatus, PayloadStatus
-from .track import FORCE_PARTS, OF_EACH, ONE_LIFT, KeptEstimate, one_way, truth_at, unit_of
+from .track import (
+    DIRECTION_STDDEV,
+    FORCE_SHOWN,
+    OF_EACH,
+    ONE_LIFT,
+    KeptEstimate,
+    one_way,
+    truth_at,
+    unit_of,
+)
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
@@ -114,11 +123,15 @@ def _signals(estimate: KeptEstimate, t: np.ndarray, truth: TruthSeries | None) -
         mass, lower, upper, _ = (columns.pop(f'{kind}/{name}') for kind in OF_EACH)
         signals.append(Signal(f'payload {name}', 'kg', group='Payloads',
                               estimated=Series(t, mass, (upper - lower) / (2 * NORMAL))))
-    for part in FORCE_PARTS:
+    for part in FORCE_SHOWN:
         force, stddev = (columns.pop(f'tool_force{kind}/{part}', None) for kind in ('', '_stddev'))
         if force is not None:
             signals.append(Signal(f'force at the tool, {part}', 'kN', 1e-3, 'Force at the tool',
                                   estimated=Series(t, force, stddev)))
+    if (spread := columns.pop(DIRECTION_STDDEV, None)) is not None:
+        signals.append(Signal('force at the tool, standard deviation of its direction', 'deg',
+                              float(np.degrees(1.0)),
+                              'Force at the tool', estimated=Series(t, spread)))
     return [*signals, *(Signal(name, unit_of(name), group='Other numbers', estimated=Series(t, values))
                         for name, values in columns.items())]
 

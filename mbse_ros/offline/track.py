@@ -64,12 +64,16 @@ NUMBERS = {
     'upper': KeptNumber('kg', lambda output: output.payload.upper, True),
     'raw': KeptNumber('kg', lambda output: output.payload.raw, True),
     'low_passed': KeptNumber('kg', lambda output: output.payload.low_passed, True)}
-FORCE_PARTS = *'xyz', 'component'       # of the force at the tool, kept where there is one, with deviations
+FORCE_PARTS = *'xyz', 'component'       # of the force at the tool, kept where there is one, with deviations, ...
+FORCE_SHOWN = *FORCE_PARTS, 'size'      # ... and with those of its size, ...
+DIRECTION_STDDEV = 'tool_force_stddev/direction'    # ... and how uncertain its direction is
 OF_EACH = 'mass', 'lower', 'upper', 'raw'       # kept of each of several payloads, as `mass/NAME`
 
 
 def unit_of(column: str) -> str:
     """Unit of a column, SI."""
+    if column == DIRECTION_STDDEV:
+        return 'rad'
     return NUMBERS[column].unit if column in NUMBERS else 'N' if column.startswith('tool_force') else 'kg'
 
 
@@ -238,7 +242,11 @@ class Tracker:
                 self._force_seconds['' if f.known else f.reason, p.status is PayloadStatus.CONTACT] += seconds
             if self._states:
                 names = [f'tool_force{kind}/{name}' for kind in ('', '_stddev') for name in FORCE_PARTS]
-                _put(self._numbers, **dict(zip(names, values)))
+                points = [f.pointing for f in forces]
+                _put(self._numbers, **dict(zip(names, values)), **{
+                    'tool_force/size': np.array([point.size for point in points]),
+                    'tool_force_stddev/size': np.array([point.size_stddev for point in points]),
+                    DIRECTION_STDDEV: np.array([point.direction_stddev for point in points])})
         self._count += len(outputs)
 
     def _judge(self, ratio: np.ndarray) -> None:

@@ -31,6 +31,7 @@ from ..filters.hydraulic_state import direct, state_names
 from ..machine import Machine
 from .free_balance import FreeBalance
 from .mass import Mass, PayloadSettings
+from .pointing import Pointing, pointing
 from .tool_force_equations import (
     CELLS,
     KERNEL,
@@ -96,6 +97,11 @@ class ToolForce:
     def stddev(self) -> np.ndarray:
         """Standard deviations (3,), N."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def pointing(self) -> Pointing:
+        """Size and direction, with their deviations."""
+        return pointing(self.force, self.covariance)
 
 
 def has_contact(machine: Machine) -> bool:

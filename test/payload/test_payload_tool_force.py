@@ -17,6 +17,7 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.frames import MachineFrames
 from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.offline.estimate import MachineEstimate
+from mbse_ros.offline.track import DIRECTION_STDDEV
 from mbse_ros.payload.tool_force import CHANGES, UNWEIGHED, ToolForces, contact_words, has_contact
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -248,6 +249,9 @@ def test_the_largest_force_is_said_whether_states_are_kept_or_not(dug) -> None:
     said, = (line for line in estimate.summary() if line.startswith('largest force'))
     assert f'x {x / 1e3:.1f} kN' in said and f'z {z / 1e3:.1f} kN' in said and 'along (' not in said
     assert 'of the surroundings on bucket.teeth' in said
+    spread = np.degrees(largest['pointing_stddev'])
+    assert f'{np.hypot(x, z) / 1e3:.1f} kN' in said and f'its direction known (1 sigma {spread:.1f} deg)' in said
+    assert largest['pointing'][1] is None and largest['pointing'][::2] == pytest.approx([x, z] / np.hypot(x, z))
     later = replace(estimate, times=estimate.t - 1.7e9)     # of arrays with times of their own
     assert said in later.summary() and later.to_json()['tool_force']['largest'] == largest
 
@@ -266,6 +270,12 @@ def test_the_text_says_a_component_by_its_direction_or_why_there_is_no_force(dug
     assert said(**none, force_seconds={('', False): 3.0, ('early', True): 1.2}) == [
         'no force at bucket.teeth larger than 5 of its standard deviations',
         'force at bucket.teeth not known for 1.2 s of contact: early']
+    seconds = {('', False): 3.0, ('early', True): 1.2, ('late', True): 2.0, ('late', False): 9.0}
+    assert said(**none, force_seconds=seconds)[1] == (
+        'force at bucket.teeth not known for 3.2 s of contact: late (2.0 s); early (1.2 s)')
+    unclear = replace(at[1], force=np.array([2e3, np.nan, 0.0]), covariance=np.diag([3e5, np.nan, 5e5]))
+    text, = said(largest_force=(at[0], unclear))[:1]
+    assert '2.0 kN (1 sigma 0.5), its direction not known (1 sigma 20.3 deg)' in text
 
 
 def test_in_free_motion_there_is_none(dug) -> None:
@@ -280,7 +290,10 @@ def test_in_free_motion_there_is_none(dug) -> None:
 def test_the_report_shows_each_part_with_its_band(dug) -> None:
     """They were two panels of `other numbers` each."""
     signals = {signal.name: signal for signal in dug[0].run.signals if 'tool' in signal.name}
-    assert set(signals) == {f'force at the tool, {part}' for part in (*'xyz', 'component')}
+    spread = signals.pop('force at the tool, standard deviation of its direction')
+    assert spread.unit == 'deg' and spread.group == 'Force at the tool'
+    np.testing.assert_array_equal(spread.estimated.value, dug[0].states.columns[DIRECTION_STDDEV])
+    assert set(signals) == {f'force at the tool, {part}' for part in (*'xyz', 'component', 'size')}
     for name, signal in signals.items():
         part = name.rpartition(' ')[2]
         assert (signal.unit, signal.scale, signal.group) == ('kN', 1e-3, 'Force at the tool')
