@@ -113,8 +113,8 @@ def weigh(machine: Machine, frames: list[SensorFrame]) -> tuple[float, float]:
     return last.mass, last.upper - last.mass
 
 
-def run(job: tuple[str, int, int, bool]) -> dict:
-    """One machine that differs from its file."""
+def run(job: tuple[str, int, int, bool], files: Sequence[str] = FILES) -> dict:
+    """One machine that differs from its file; ``files`` by which the lifts are weighed."""
     name, number, lifts, stated = job
     text, prior, shipped, plant, steps, balance = parts(name, stated)
     rng = np.random.default_rng([number, *Path(name).stem.encode()])
@@ -132,14 +132,12 @@ def run(job: tuple[str, int, int, bool]) -> dict:
     if found.trouble:
         raise BagError(name, found.trouble)
     machines = dict(zip(FILES, (shipped, prior, Machine(parse_mechanism(found.text, name)))))
-    if stated:
-        machines.pop('shipped')     # is the same
     weighed = []
     for k in range(lifts):
         load, seed = low + rng.uniform(0.1, 0.8) * (high - low), 1000 * number + 500 + k
         cycle = cycle_by_name(LIFTS.get(name, 'random'), prior, seed)
         lift = SimulatedCrane(prior, load, seed, cycle, parameters=numbers, plant=plant).run()
-        weighed.append({key: (mass - load, half) for key, machine in machines.items()
+        weighed.append({key: (mass - load, half) for key, machine in machines.items() if key in files
                         for mass, half in [weigh(machine, lift)]})
     z = np.linalg.solve(np.linalg.cholesky(found.covariance), numbers - [item.after for item in found.parameters])
     return {'number': number, 'lifts': weighed, 'nees': float(z @ z / len(z)), 'seconds': seconds,

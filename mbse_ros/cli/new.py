@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +25,9 @@ def new(
             help='File of answers, .yaml. [asked in the terminal, and written beside the machine file]')] = None,
         questions: Annotated[str | None, typer.Option(
             help='Print the questions for a kind of machine, as a file of answers to be filled in.')] = None,
-        draw: Annotated[Path | None, typer.Option(help='Draw the machine into this PNG.')] = None) -> None:
+        draw: Annotated[Path | None, typer.Option(
+            help='Draw the machine into this .png, or .html: a page for a browser, redrawn at each answer.')] = None
+        ) -> None:
     """Write a machine file from lengths by tape measure.
 
     Data plate and data sheets give the rest. What cannot be measured so is typical of the kind, and marked as assumed.
@@ -42,14 +45,19 @@ def new(
     check_new(output, check=lambda path, option: check_file(path, option, ('.yaml', '.yml')))
     if answers is None:
         check_new(_kept(output), check=check_file)
-    check_file(draw, 'draw', ('.png',))
-    found = mbse.new(answers) if answers is not None else _asked(output)
+    check_file(draw, 'draw', ('.png', '.html'))
+    page = draw if draw is not None and draw.suffix == '.html' else None
+    given: Answers = {}
+    found = mbse.new(answers) if answers is not None else _asked(output, given, page)
     found.write(output)
     checked = mbse.check(output)
     for warning in checked.warnings:
         typer.echo(f'warning: {warning}', err=True)
-    if draw is not None:
+    if page is not None:
+        _look(given if answers is None else answers, page, (*checked.summary(), *found.summary()))
+    elif draw is not None:
         checked.draw(draw)
+    if draw is not None:
         typer.echo(f'drawn: {draw}')
     if checked.trouble is not None:
         raise checked.trouble
@@ -62,12 +70,27 @@ def _kept(output: Path) -> Path:
     return output.with_name(f'{output.stem}_answers.yaml')
 
 
-def _asked(output: Path) -> NewMachine:
+def _look(given: Answers | Path, page: Path | None, done: Sequence[str] = ()) -> str:
+    """What does not fit together of the answers so far, '' where all does; drawn into a ``page``."""
+    from ..description.language.document import read_document
+    from ..description.templates.answers import read_some
+    from ..description.templates.chain import begun
+    from ..report.sketch import sketch_page
+    from ..resources import read_text
+    tree: Any = read_document(read_text(given), str(given)) if isinstance(given, Path) else given
+    some = read_some(tree)
+    layout, error = (None, None) if some is None else begun(some)
+    wrong = '' if error is None else error.finding
+    if page is not None:
+        write_whole(page, sketch_page(layout, tree, wrong, done))
+    return wrong
+
+
+def _asked(output: Path, given: Answers, page: Path | None) -> NewMachine:
     """By questions in the terminal, each again until its answer has the right form, and where answers do not fit
-    together; the answers are kept beside the file, also those before Ctrl-C."""
-    given: Answers = {}
+    together; the answers ``given`` are kept beside the file, also those before Ctrl-C, and drawn into a ``page``."""
     try:
-        return _found(given)
+        return _found(given, page)
     except (typer.Abort, KeyboardInterrupt):
         if given:
             typer.echo(f'\nthe answers so far are in {_kept(output)}: add the others, and give it with --answers',
@@ -78,7 +101,7 @@ def _asked(output: Path) -> NewMachine:
             write_whole(_kept(output), ''.join(f'{key}: {value}\n' for key, value in given.items()))
 
 
-def _found(given: Answers) -> NewMachine:
+def _found(given: Answers, page: Path | None) -> NewMachine:
     """The machine; ``given``: the answers as they come."""
     from ..description.language.entry import Entry
     from ..description.templates.answers import questions
@@ -91,9 +114,13 @@ def _found(given: Answers) -> NewMachine:
     while chosen not in KINDS:
         chosen = typer.prompt(f'kind, one of {", ".join(KINDS)}')
     given['kind'] = chosen
+    wrong = _look(given, page)
+    if page is not None:
+        typer.echo(f'open {page} in a browser: it is drawn again at each answer')
     asked = {item.key: item for item in questions(KINDS[chosen])}
 
     def ask(key: str) -> None:
+        nonlocal wrong
         item = asked[key]
         hint = '' if item.default else f' (such as {EXAMPLES[chosen][key]})'
         while True:
@@ -107,6 +134,9 @@ def _found(given: Answers) -> NewMachine:
                 typer.echo(error.finding, err=True)
             else:
                 given[key] = answer
+                before, wrong = wrong, _look(given, page)
+                if wrong not in ('', before):
+                    typer.echo(wrong, err=True)
                 return
 
     for key in asked:

@@ -45,9 +45,9 @@ def test_questions_are_a_file_to_be_filled_in(tmp_path: Path) -> None:
     assert 'did you mean loader_crane?' in refused('new', '--questions', 'loader_cran')
 
 
-def asked(tmp_path: Path, said: list[str]) -> tuple[int, str]:
+def asked(tmp_path: Path, said: list[str], *options: str) -> tuple[int, str]:
     """Exit status and output with these lines in the terminal; after them the input ends, which counts as Ctrl-C."""
-    done = CliRunner().invoke(command_line('new'), ['new', '-o', str(tmp_path / 'arm.yaml')],
+    done = CliRunner().invoke(command_line('new'), ['new', '-o', str(tmp_path / 'arm.yaml'), *options],
                               input='\n'.join(said) + '\n')
     return done.exit_code, done.output
 
@@ -82,3 +82,26 @@ def test_what_was_answered_before_an_interrupt_is_kept(tmp_path: Path) -> None:
 
 def test_an_interrupt_before_any_answer_leaves_no_file(tmp_path: Path) -> None:
     assert asked(tmp_path, ['crane'])[0] != 0 and not list(tmp_path.iterdir())
+
+
+def test_the_page_is_drawn_again_at_each_answer(tmp_path: Path) -> None:
+    """Before the cylinder is known there is no machine; a loop that does not close is said on it; the end is not loaded
+    again."""
+    page = tmp_path / 'arm.html'
+    start = ['single_cylinder', 'arm', '300 kg', '', '2 m', '0.3 m, -0.8 m', '0.7 m, 1.4 m']
+    asked(tmp_path, start, '--draw', str(page))
+    text = page.read_text()
+    assert 'http-equiv="refresh"' in text and '<svg' not in text and '0.7 m, 1.4 m' in text
+    (tmp_path / 'arm_answers.yaml').unlink()
+    asked(tmp_path, [*start, '80 mm, 45 mm, 0.75 m, 1.45 m'], '--draw', str(page))      # 0.85 + 0.7 m apart at most
+    assert '<svg' in page.read_text() and 'class="wrong"' not in page.read_text()
+    (tmp_path / 'arm_answers.yaml').unlink()
+    _, output = asked(tmp_path, [*start, '80 mm, 45 mm, 1.15 m, 1.75 m'], '--draw', str(page))
+    said = 'most probably the extended length of lift_cylinder is wrong: '
+    assert said in page.read_text() and output.count(said) == 1     # at once, not at the end
+    (tmp_path / 'arm_answers.yaml').unlink()
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(SINGLE), encoding='utf-8')
+    done = mbse('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'arm.yaml', '--draw', page)
+    text = page.read_text()
+    assert done.status == 0 and 'refresh' not in text and 'the cylinders reach over their strokes' in text
+    assert text.count('<polygon') == 1 and text.count('<line') == 3        # the arm; barrel and rod, the metre

@@ -146,7 +146,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, Any, str, str]] = {
     'a tilt cylinder that is too long': (LOADER, 'tilt_cylinder', '130 mm, 70 mm, 1.05 m, 1.9 m', 'tilt_cylinder',
                                          'tilt_base, bellcrank_pin, bellcrank, link, bucket'),
     'a link that is too short at the ends': (
-        {**LOADER, 'tilt_cylinder': '130 mm, 70 mm, 1.25 m, 1.35 m'}, 'link', '0.95 m', 'link', 'ends of the boom'),
+        {**LOADER, 'tilt_cylinder': '130 mm, 70 mm, 1.25 m, 1.35 m'}, 'link', '0.95 m', 'bellcrank_pin',
+        'ends of the boom'),
     'a side that is none': (CRANE, 'tilt_eye', '0.32 m, 2.66 m, left', 'tilt_eye[2]', 'above, below'),
     'sensors of nothing': (CRANE, 'positions', 'lasers', 'positions', 'strokes, angles, inclinations'),
     'a deviation of another unit': (CRANE, 'positions', 'strokes, 1 deg', 'positions[1]', 'a unit of m'),

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import DescriptionError
 from ..language.entry import Entry
 from ..language.problems import Problems
 from . import forms
@@ -191,6 +193,20 @@ def kind_of(root: Entry) -> MachineKind:
     if 'kind' not in root.value:
         raise root.error('this key, which is missing; one of ' + ', '.join(KINDS), None, 'kind')
     return KINDS[root.part('kind', root.value['kind']).choice(KINDS, 'a kind of machine')]
+
+
+def read_some(tree: Mapping[str, Any], file: str = 'answers') -> Answers | None:
+    """Those of some answers that can be read; None without a kind."""
+    kind = KINDS.get(str(tree.get('kind')))
+    if kind is None:
+        return None
+    entries = {item.key: Entry(file, item.key, tree.get(item.key, item.default)) for item in questions(kind)}
+    values = {}
+    for item in questions(kind):
+        if item.key in tree:
+            with suppress(DescriptionError):
+                values[item.key] = item.read(entries[item.key])
+    return Answers(kind, entries, values)
 
 
 def read_answers(tree: Any, file: str = 'answers') -> Answers:

@@ -6,23 +6,57 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...errors import DescriptionError
 from .answers import Answers
 from .geometry import TAPE, NoTriangleError, Point, apex, between, deviations, direction, lever, moved
 from .kinds import ChainLink
-from .layout import MachineLayout, PinnedBody, PlacedCylinder, Turning, bar, pin_of, spread_of, swept, turning, vertex
+from .layout import (
+    MachineLayout,
+    OpenLoopError,
+    PinnedBody,
+    PlacedCylinder,
+    Turning,
+    bar,
+    pin_of,
+    spread_of,
+    swept,
+    turning,
+    vertex,
+)
+from .likely import likely
 from .loader import add_loader_bucket
 
 
 def layout_of(answers: Answers) -> MachineLayout:
-    """Pins, joints and cylinders; raises DescriptionError with the answers that do not fit together."""
+    """Pins, joints and cylinders; raises DescriptionError with the answers that do not fit together, and what would
+    fit."""
+    found, error = begun(answers)
+    if error is not None:
+        raise error
+    return found
+
+
+def begun(answers: Answers) -> tuple[MachineLayout, DescriptionError | None]:
+    """As much of a machine as some answers give, and why there is no more: None where answers are missing."""
     found = MachineLayout(answers)
-    before: PinnedBody | None = None
+    try:
+        _add_bodies(found)
+    except KeyError:        # not answered yet
+        return found, None
+    except OpenLoopError as error:
+        return found, likely(answers, error, lambda other: _add_bodies(MachineLayout(other)))
+    except DescriptionError as error:
+        return found, error
+    return found, None
+
+
+def _add_bodies(found: MachineLayout) -> None:
+    answers, before = found.answers, None
     for link in answers.kind.links:
         before = _chained(found, link, before)
     if answers.kind.bucket is not None and before is not None:
         add = {'rocker': _bucket, 'bellcrank': add_loader_bucket}[answers.kind.linkage]
         add(found, answers.kind.bucket, before)
-    return found
 
 
 def _chained(found: MachineLayout, link: ChainLink, before: PinnedBody | None) -> PinnedBody:

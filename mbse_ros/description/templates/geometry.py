@@ -19,11 +19,11 @@ class NoTriangleError(ValueError):
     """Three lengths that make no triangle."""
 
 
-def apex(base: float, first: float, second: float, side: int) -> Point:
+def apex(base: float, first: float, second: float, side: int, slack: float = SLACK) -> Point:
     """The point that is ``first`` from (0, 0) and ``second`` from (base, 0), to the left (``side`` 1) or to the right
-    (-1) of the line. Raises NoTriangleError."""
+    (-1) of the line. Raises NoTriangleError where a length is more than ``slack``, m, too long."""
     sides = sorted((base, first, second))
-    if sides[0] + sides[1] < sides[2] - SLACK:
+    if sides[0] + sides[1] < sides[2] - slack:
         raise NoTriangleError(f'{base:.4g}, {first:.4g} and {second:.4g} m make no triangle: the longest is '
                               f'{1e3 * (sides[2] - sides[0] - sides[1]):.0f} mm longer than the others together')
     x = 0.5 * (base + (first - second) * (first + second) / base)

@@ -7,16 +7,24 @@ Angles of joints are those of these lines, positive upwards: 0 where two bodies 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import DescriptionError
 from .answers import Answers
-from .geometry import NoTriangleError, Point, apex, deviations
+from .geometry import SLACK, NoTriangleError, Point, apex, deviations
 from .kinds import ChainLink, MachineKind
 
 STEPS = 41          # of a stroke, over which every loop must close
 MARGIN = math.radians(2.0)      # of a joint's limits beyond what the stroke reaches
+
+
+class OpenLoopError(DescriptionError):
+    """A loop does not close: ``keys`` of the answers whose lengths are in it."""
+
+    def __init__(self, file: str, key: str, value: object, expected: str, keys: Sequence[str]) -> None:
+        super().__init__(file, key, value, expected)
+        self.keys = tuple(keys)
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ def pin_of(answers: Answers, key: str, body: str, length: float, side: int) -> t
 
 def spread_of(base: float, first: float, second: float, side: int) -> Point:
     """Deviations of the apex of a triangle."""
-    return deviations(lambda sides: apex(sides[0], sides[1], sides[2], side), (base, first, second))
+    return deviations(lambda sides: apex(sides[0], sides[1], sides[2], side, 2.0 * SLACK), (base, first, second))
 
 
 def vertex(answers: Answers, key: str, base: float, first: float, second: float, side: int, body: str = '') -> Point:
@@ -102,9 +110,9 @@ def swept(answers: Answers, keys: list[str], sizes: list[float],
         try:
             found = pose(length)
         except NoTriangleError as error:
-            raise DescriptionError(
+            raise OpenLoopError(
                 answers.entries[keys[-1]].file, keys[-1], f'{length:.4g} m from pin to pin',
-                f'a machine that closes over the whole stroke, by {", ".join(keys)}: {error}') from None
+                f'a machine that closes over the whole stroke, by {", ".join(keys)}: {error}', keys) from None
         if rows:
             found = tuple(math.remainder(new - old, 2 * math.pi) + old for new, old in zip(found, rows[-1]))
         rows.append(found)

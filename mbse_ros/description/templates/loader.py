@@ -6,11 +6,22 @@ from __future__ import annotations
 
 import math
 
-from ...errors import DescriptionError
 from .answers import Answers
 from .geometry import TAPE, NoTriangleError, Point, between, direction, lever, moved
 from .kinds import ChainLink
-from .layout import MachineLayout, PinnedBody, PlacedCylinder, Turning, bar, pin_of, spread_of, swept, turning, vertex
+from .layout import (
+    MachineLayout,
+    OpenLoopError,
+    PinnedBody,
+    PlacedCylinder,
+    Turning,
+    bar,
+    pin_of,
+    spread_of,
+    swept,
+    turning,
+    vertex,
+)
 
 BELLCRANK = ChainLink('bellcrank', '', 0.008, (0.1, 0.0), 0.4, 1, 1)
 ZERO = ((0.0, 0.0), (0.0, 0.0))
@@ -42,9 +53,9 @@ def add_loader_bucket(found: MachineLayout, link: ChainLink, boom: PinnedBody) -
         try:
             shift = math.remainder(pose(middle, angle)[1] - bucket[len(bucket) // 2], 2 * math.pi)
         except NoTriangleError as error:
-            raise DescriptionError(
+            raise OpenLoopError(
                 answers.entries['link'].file, 'link', f'{size:.4g} m',
-                f'a linkage that closes at both ends of the boom, by {", ".join(keys)}: {error}') from None
+                f'a linkage that closes at both ends of the boom, by {", ".join(keys)}: {error}', keys) from None
         ways += [value + shift for value in bucket]
     found.bodies += [
         PinnedBody(link, far, {'pin': ZERO, 'link_pin': (hung, spread_of(far, near, across, link.eye)),

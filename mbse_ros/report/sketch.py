@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page with a machine as far as its answers go, which a browser loads again each second while there are questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from ..description.templates.geometry import Point, moved
+from ..description.templates.layout import MachineLayout, PinnedBody
+
+REFRESH = 1         # s
+WIDTH, ROOM = 900, 0.12     # px; of the size, around the drawing
+BARREL = 0.55       # of a cylinder's length in the middle of its stroke
+COLORS = '#1b6ca8', '#c2571a', '#3f7d3a', '#7a4fa3', '#8a6d1d', '#555555'
+PAGE = '''<!doctype html>
+<html lang="en"><head><meta charset="utf-8">{refresh}<title>{title}</title><style>
+body {{font: 16px/1.4 system-ui, sans-serif; margin: 1.5em auto; max-width: 60em; padding: 0 1em; color: #222}}
+svg {{width: 100%; height: auto; background: #f7f7f4}} .wrong {{color: #a01010; font-weight: 600}}
+td {{padding: .15em 1em .15em 0; vertical-align: top}} td:first-child {{font-family: ui-monospace, monospace}}
+</style></head><body><h1>{title}</h1>
+{said}
+{drawing}
+<table>{rows}</table></body></html>
+'''
+Poses = dict[str, tuple[Point, float]]      # origin of a body's frame, m, and its angle, rad
+
+
+def sketch_page(layout: MachineLayout | None, answers: Mapping[str, str], wrong: str = '',
+                done: Sequence[str] = ()) -> str:
+    """HTML of the machine with its cylinders in the middle of their strokes, and its ``answers``; ``wrong``: what does
+    not fit together; ``done``: what there is to say at the end, after which the page is not loaded again."""
+    said = [f'<p class="wrong">{escape(wrong)}</p>'] if wrong else []
+    said += [f'<p>{escape(line)}</p>' for line in done]
+    drawing = '' if layout is None or not layout.bodies else _drawing(layout)
+    return PAGE.format(
+        refresh='' if done else f'<meta http-equiv="refresh" content="{REFRESH}">',
+        title=escape(str(answers.get('name') or answers.get('kind') or 'a new machine')),
+        said='\n'.join(said), drawing=drawing or '<p>The machine appears with the first body whose cylinder is known.'
+        '</p>', rows=''.join(f'<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>'
+                             for key, value in answers.items()))
+
+
+def _poses(layout: MachineLayout) -> Poses:
+    """Of all bodies, by the starts of their joints."""
+    found: Poses = {'ground': ((0.0, 0.0), 0.0)}
+    for joint in layout.joints:
+        child = joint.child.partition('.')[0]
+        if child in found or math.isnan(joint.start):
+            continue
+        angle = found[joint.parent.partition('.')[0]][1]
+        found[child] = _at(layout, found, joint.parent), angle + joint.start
+    return found
+
+
+def _at(layout: MachineLayout, poses: Poses, pin: str) -> Point:
+    """Place of a pin, m."""
+    body, _, name = pin.partition('.')
+    points = {'foot': (0.0, 0.0), **layout.ground} if body == 'ground' else {
+        key: place for item in layout.bodies if item.link.name == body for key, (place, _) in item.points.items()}
+    origin, angle = poses[body]
+    return moved(origin, angle, points[name])
+
+
+def _drawing(layout: MachineLayout) -> str:
+    poses = _poses(layout)
+    pins = {body.link.name: [moved(*poses[body.link.name], place) for place, _ in _around(body)]
+            for body in layout.bodies}
+    cylinders = [(item, _at(layout, poses, item.base), _at(layout, poses, item.eye)) for item in layout.cylinders]
+    everything = np.array([point for some in pins.values() for point in some]
+                          + [end for _, *ends in cylinders for end in ends] + [(0.0, 0.0)])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    size = float(max(high - low))
+    low, high = low - ROOM * size, high + ROOM * size
+    scale = WIDTH / float(high[0] - low[0])
+    height = scale * float(high[1] - low[1])
+
+    def on(point: Point) -> str:
+        """x,y in the picture, px."""
+        return f'{scale * (point[0] - low[0]):.1f},{height - scale * (point[1] - low[1]):.1f}'
+
+    parts = []
+    for color, (name, points) in zip(COLORS * 2, pins.items()):
+        x, y = on(tuple(np.mean(points, axis=0))).split(',')
+        parts.append(f'<polygon points="{" ".join(map(on, points))}" fill="{color}" fill-opacity=".25" '
+                     f'stroke="{color}" stroke-width="3" stroke-linejoin="round"/>'
+                     f'<text x="{x}" y="{y}" font-size="15" fill="{color}">{escape(name)}</text>')
+    for _, base, eye in cylinders:
+        end = base[0] + BARREL * (eye[0] - base[0]), base[1] + BARREL * (eye[1] - base[1])
+        parts += [_line(on(base), on(eye), 4), _line(on(base), on(end), 10)]
+    dots = [point for some in pins.values() for point in some] + [end for _, *ends in cylinders for end in ends]
+    for x, y in (on(point).split(',') for point in dots):
+        parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="#fff" stroke="#222" stroke-width="2"/>')
+    metre = f'<text x="12" y="{height - 22:.0f}" font-size="14">1 m</text>' + _line(
+        f'12,{height - 14:.0f}', f'{12 + scale:.0f},{height - 14:.0f}', 3)
+    return (f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="the machine from its side">'
+            f'{"".join(parts)}{metre}</svg>')
+
+
+def _around(body: PinnedBody) -> list[tuple[Point, Point]]:
+    """Pins in their order around the body."""
+    middle = np.mean([place for place, _ in body.points.values()], axis=0)
+    return sorted(body.points.values(), key=lambda item: math.atan2(item[0][1] - middle[1], item[0][0] - middle[0]))
+
+
+def _line(start: str, end: str, width: int) -> str:
+    (x0, y0), (x1, y1) = start.split(','), end.split(',')
+    return (f'<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="#444" stroke-opacity=".75" '
+            f'stroke-width="{width}"/>')
