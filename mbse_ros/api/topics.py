@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bags.bag import Bag
-from ..errors import BagError, refuse_options
-from ..machine import load_machine
+from ..errors import BagError, SettingError, refuse_options
+from ..machine import Machine, load_machine
 from ..report.data import PALETTE, Chart, Curve, Panel, Run, Table
 from ..report.files import check_file, check_new
 from ..report.result import Answer
-from ..report.text import clock_of, number, slug, time_unit
+from ..report.text import aligned, clock_of, number, slug, time_unit
 from ..resources import write_whole
 from .checked import checked
-from .load import Loadable, loaded, model_of
+from .load import Loadable, loaded, loaded_sources, model_of
 
 if TYPE_CHECKING:
+    from ..offline.checks.channel_table import ChannelRow
     from ..sources.propose import Proposal
     from ..sources.survey import Survey, TopicSurvey
 
@@ -31,7 +32,8 @@ XYZ = 'x', 'y', 'z', 'w'        # parts of one vector, or of a quaternion
 @dataclass(frozen=True)
 class Topics(Answer):
     """``topics`` by their names: type, messages, rate, stamp; ``proposal``: guesses for the channels of a machine or a
-    mechanism, and ``text``, the map of them, where one was named; ``words`` of both; ``source``: the bag's path."""
+    mechanism, and ``text``, the map of them, where one was named; ``words`` of both; ``source``: the bag's path;
+    ``channels``: of a map, where each channel of the machine comes from."""
 
     topics: Mapping[str, TopicSurvey]
     proposal: Proposal | None
@@ -39,6 +41,7 @@ class Topics(Answer):
     words: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     source: str = 'the ROS graph'
+    channels: tuple[ChannelRow, ...] = ()
 
     def summary(self) -> list[str]:
         """The table of the topics, or the map, or where that was written."""
@@ -53,17 +56,21 @@ class Topics(Answer):
     def _values(self, full: bool) -> dict[str, Any]:
         return {'topics': {name: {'type': item.msgtype, 'messages': item.count, 'rate': item.rate}
                            for name, item in self.topics.items()},
+                **({'channels': [row._asdict() for row in self.channels]} if self.channels else {}),
                 **({} if self.proposal is None else {'left': dict(self.proposal.left), 'map': self.text})}
 
 
 @checked
 def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = None, *,
-           mechanism: Loadable | None = None, output: str | Path | None = None) -> Topics:
+           mechanism: Loadable | None = None, output: str | Path | None = None,
+           sources: str | Path | None = None) -> Topics:
     """List what is on the topics of a bag: types, rates and stamps; of a ``machine`` or a ``mechanism`` (name, path, or
     what ``load`` gave) propose a map of them, which ``sources`` of the other functions takes.
 
     ``bag``: its path, or what gives the ``Survey`` of a running graph, after all else is checked. ``output``: a new
-    file for the map. Raises BagError, DescriptionError, SettingError.
+    file for the map. With ``sources``, a map (of `sources` of the other functions; 'none': the topics of this
+    package), each channel of the machine has a row: topic, field, rate, range, what is missing or odd; the findings of
+    ``check_data`` follow. Raises BagError, DescriptionError, SettingError.
 
     >>> print(topics('lift').summary()[1])
     /sensors/position              sensor_msgs/msg/JointState     801       100  header
@@ -76,6 +83,8 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
         refuse_options('a map, which needs a machine or a mechanism', {'output': output})
     if output is not None:
         check_new(Path(output), check=check_file)
+    if sources is not None:
+        return _mapped(bag, machine, sources, output)
     item = (model_of(mechanism, 'vm') if mechanism is not None else None if machine is None else
             load_machine(machine) if isinstance(machine, (str, Path)) else loaded(machine))
     warnings: tuple[str, ...] = ()
@@ -95,6 +104,23 @@ def topics(bag: str | Path | Callable[[], Survey], machine: Loadable | None = No
         words = (f'wrote {output}: {len(proposal.guesses)} of {len(channels_of(item))} channels of '
                  f'{item.description.name}',)
     return Topics(found, proposal, text, words, warnings, source)
+
+
+def _mapped(bag: str | Path | Callable[[], Survey], machine: Loadable | None, sources: str | Path,
+            output: str | Path | None) -> Topics:
+    """The channels of a machine by a map."""
+    from ..offline.checks.channel_table import COLUMNS, channel_table  # here: slow to import
+    refuse_options('a proposal: without sources', {'output': output})
+    item = None if machine is None else loaded(machine)
+    if not isinstance(item, Machine):
+        raise SettingError('machine', None if item is None else item.description.name,
+                           'a machine, whose channels the map has')
+    if not isinstance(bag, (str, Path)):
+        raise SettingError('sources', str(sources), 'a bag to read by it; of the running graph: mbse doctor --machine '
+                           'NAME --sources MAP')
+    rows, checked = channel_table(Bag(Path(bag)), item, loaded_sources(sources))
+    lines = aligned([COLUMNS, *(row.cells for row in rows)])
+    return Topics({}, None, '', (*lines, *checked.summary()), checked.notes, str(bag), tuple(rows))
 
 
 def _page(found: Topics) -> Run:

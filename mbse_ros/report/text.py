@@ -148,6 +148,12 @@ def wide_console(width: int = 120) -> Console:
     return console if console.is_terminal else Console(width=width)
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text, with columns as wide as their widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+
+
 def tracked(items: Iterable[T], what: str, count: int) -> Iterable[T]:
     """The same items, with a bar on a terminal."""
     from rich.progress import track

@@ -21,7 +21,7 @@ from ..description.coordinate_units import measured_unit
 from ..dynamics.model import Model
 from ..machine import Machine
 from ..machine.channels import Channel, sensor_channels
-from ..report.text import number
+from ..report.text import aligned, number
 from .candidates import (
     FASTER,
     STILL,
@@ -239,9 +239,7 @@ def topic_rows(topics: Mapping[str, TopicSurvey]) -> list[tuple[str, ...]]:
 
 def topic_lines(topics: Mapping[str, TopicSurvey]) -> list[str]:
     """The same as lines of text, the headings first."""
-    rows = [COLUMNS, *topic_rows(topics)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return aligned([COLUMNS, *topic_rows(topics)])
 
 
 def proposal_text(proposal: Proposal, item: Machine | Model, topics: Mapping[str, TopicSurvey], source: str) -> str:

@@ -206,6 +206,12 @@ class SourceReader(BagReader):
         return list(dict.fromkeys((*self._mapped, *super().topics)))
 
     @property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """Topic and path of each channel that the map names."""
+        return {source.channel: (topic, path_text(source.path)) for topic, samples in self._mapped.items()
+                for source in samples.sources}
+
+    @property
     def untimed(self) -> dict[str, tuple[int, str]]:
         """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
         return {**super().untimed, **{

@@ -95,3 +95,23 @@ def test_a_bag_without_numbers_is_refused(tmp_path):
         mbse.topics(tmp_path / 'words').write_page(tmp_path / 'y.html')
     assert 'has numbers' in refused('view', tmp_path / 'words', '-o', tmp_path / 'y.html')
     assert not (tmp_path / 'y.html').exists()
+
+
+def test_each_channel_of_a_machine_by_a_map(bag, tmp_path):
+    """Where it is read, rate and range; what is missing or odd, with the findings below; 1 where anything is."""
+    own = mbse.topics(bag, 'patu655_lift', sources='none').channels
+    lift = own[0]
+    assert lift[:3] == ('position/lift', '/sensors/position', 'position[name=lift]') and lift.unit == 'mm'
+    stroke = 1e3 * mbse.read_bag(bag, 'patu655_lift').columns(['position/lift'])[:, 0]
+    np.testing.assert_allclose((lift.rate, lift.low, lift.high), (100.0, stroke.min(), stroke.max()), rtol=1e-9)
+    assert not any(row.odd for row in own) and own[-1].unit == 'V'
+    (tmp_path / 'map.yaml').write_text('format: mbse/sources/1\nchannels:\n  position/lift:\n    {topic: '
+                                       "sensors/position, path: 'position[name=lift]', unit: m, offset: 0.82 m}\n")
+    done = command('topics', bag, '--machine', 'patu655_lift', '--sources', tmp_path / 'map.yaml')
+    lines = done.out.splitlines()
+    assert done.status == 1 and lines[0].split() == ['channel', 'topic', 'field', 'Hz', 'range', 'odd']
+    assert re.fullmatch(r'position/lift +/sensors/position +position\[name=lift] +100 +\d+ to \d+ mm +unit', lines[1])
+    assert any(line.startswith('position/lift: ') and 'closed length' in line for line in lines)
+    rows = {row.channel: row for row in mbse.topics(bag, 'patu655', sources='none').channels}
+    assert rows['pressure/tilt_rod'].odd == ('missing',) and 'missing' not in rows['pressure/lift_rod'].odd
+    assert 'needs a bag and --machine' in refused('topics', bag, '--sources', 'none')

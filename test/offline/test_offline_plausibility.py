@@ -73,11 +73,14 @@ def test_several_at_once():
     assert sorted(named(found)['unit']) == sorted(machine.channels)
 
 
-def test_the_length_from_pin_to_pin_and_a_command_the_wrong_way():
+def test_the_length_from_pin_to_pin_its_offset_with_the_wrong_sign_and_a_command_the_wrong_way():
     machine = machine_of(LIFT)
     found = verdict(changed(log_of(LIFT), lambda c, v: (c, (v + 0.82) * 1e3 if c == 'position/lift' else v)), machine)
     assert named(found) == {'unit': ['position/lift']}
     assert 'multiply by 0.001 and subtract the closed length of 0.82 m' in found.findings[0].remedy
+    found = verdict(changed(log_of(LIFT), lambda c, v: (c, v + 1.64 if c == 'position/lift' else v)), machine)
+    assert named(found) == {'offset': ['position/lift']}        # not cm, in which the values are in range, too
+    assert found.findings[0].remedy.startswith('subtract 1.64 m, twice the closed length of 0.82 m')
     found = verdict(changed(log_of(LIFT), lambda c, v: (c, -v if c == 'command/lift_valve' else v)), machine)
     assert named(found) == {'reversed': ['command/lift_valve']}
 

@@ -65,9 +65,13 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
               sources: SourceMap | None = None) -> Checked:
     """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's, and
     DescriptionError for a map that does not fit the bag."""
-    topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    reader = sample_reader(source, machine, namespace, sources)
-    samples = LogSamples.read(reader)
+    reader = sample_reader(open_bag(bag), machine, namespace, sources)
+    return check_read(reader, LogSamples.read(reader), machine)
+
+
+def check_read(reader: BagReader, samples: LogSamples, machine: Machine) -> Checked:
+    """Judge the ``samples`` that a reader gave to its end."""
+    topics, source = TopicMap(), reader.bag
     findings = machine_findings(frame_of(source, reader.namespace, topics), machine,
                                 topics.payloads(source.topics, reader.namespace))
     silent = _silent(samples, reader.channels)

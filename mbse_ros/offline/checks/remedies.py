@@ -101,7 +101,10 @@ def position_remedies(machine: Machine, channel: str) -> tuple[Remedy, ...]:
                            f'multiply by {factor:g} and subtract the closed length of {closed:g} m: the values look '
                            f'like the length from pin to pin in {unit}')
                     for unit, factor in {'m': 1.0, **LENGTH_UNITS}.items())
-    return (*units, *lengths, negated(channel))
+    added = Remedy('offset', ((channel, channel, 1.0, -2.0 * closed),),
+                   f'subtract {2.0 * closed:g} m, twice the closed length of {closed:g} m: it looks added where it '
+                   'is to be subtracted (the sign of `offset` in a map)')
+    return (added, *units, *lengths, negated(channel))
 
 
 def swap_sets(machine: Machine) -> list[tuple[Remedy, ...]]:
