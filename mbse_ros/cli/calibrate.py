@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import mbse_ros as mbse
 
-from ..errors import refuse_options
+from ..errors import MbseError, SettingError, refuse_options
 from .arguments import (
     Attachment,
     Cluster,
@@ -26,6 +29,12 @@ from .arguments import (
     bags_of,
     hand_over,
 )
+
+if TYPE_CHECKING:
+    from ..calibration.steps import Step
+    from ..nodes.live_calibration import LiveCalibration
+
+KEYS = 'Enter: the load is on; s Enter: skip a step that is not safe; q Enter: end, and go on another time'
 
 
 def calibrate(
@@ -47,6 +56,10 @@ def calibrate(
             '--force', help='Write the file though its numbers do not explain the bags.')] = False,
         plan: Annotated[str | None, typer.Option(
             help='Print the procedure for a machine, with the most informative poses; no bags.')] = None,
+        live: Annotated[bool, typer.Option(
+            '--live', help='Go through the procedure on the running graph, record it, and calibrate.')] = False,
+        folder: Annotated[Path | None, typer.Option(
+            help='With --live: for its bags; of one that was interrupted, to go on. [out/calibration]')] = None,
         plots: Annotated[Path | None, typer.Option(
             help='Folder for pictures of what is missing, by pose and speed.')] = None,
         limits: Annotated[tuple[float, float] | None, typer.Option(
@@ -68,7 +81,8 @@ def calibrate(
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'map': map_, 'cross_validate': cross_validate or None,
                                 'bags': bags or None, 'cluster': cluster, 'force': force or None,
-                                'attachment': attachment, 'scale': scale, 'limits': limits})
+                                'attachment': attachment, 'scale': scale, 'limits': limits, 'live': live or None,
+                                'folder': folder})
         from ..api.calibrate import plan_calibration
         procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
@@ -76,6 +90,14 @@ def calibrate(
         return
     check_file(output, 'output', ('.yaml', '.yml'))
     check_folder(plots, 'plots')
+    if live:
+        refuse_options('bags, which --live records', {'bags': bags or None, 'map': map_, 'attachment': attachment,
+                                                      'scale': scale})
+        bags, payload = _recorded(machine, folder or Path('out/calibration'), payload or [], free or [], sources,
+                                  namespace or '')
+        namespace = None
+    else:
+        refuse_options('--live', {'folder': folder})
     with bags_of(bags or [], map_) as logs:
         found = mbse.calibrate(logs, machine, payloads=payload or [], free=free or [],
                                cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
@@ -91,3 +113,67 @@ def calibrate(
             f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
         typer.echo(f'mbse: {output}: not written: {why}', err=True)
         raise typer.Exit(1)
+
+
+def _recorded(machine: str | None, folder: Path, payload: list[str], free: list[str], sources: str | None,
+              namespace: str) -> tuple[list[Path], list[str]]:
+    """Bags of the procedure, recorded on the running graph, and their loads; ends the command where it is interrupted.
+    Raises MbseError without ROS 2."""
+    try:
+        from ..nodes.live_calibration import LiveCalibration
+    except ImportError as error:
+        raise MbseError(f'without ROS 2 (rclpy) there is no running graph: record bags, mbse calibrate BAG... ({error})'
+                        ) from None
+    from ..api.calibrate import plan_calibration  # here, as they take their time to import
+    from ..calibration.balance import CalibrationBalance
+    from ..calibration.guide import Guide
+    from ..offline.calibration.live_session import LiveSession
+    if machine is None:
+        raise SettingError('machine', machine, 'the machine of the graph: --machine NAME or a path to a .yaml file')
+    if any(word.partition('=')[0] != 'load' for word in payload) or len(payload) > 1:
+        raise SettingError('payload', ', '.join(payload), 'with --live load=KG or load=KG+-DEVIATION: of all bags with '
+                           'the known load')
+    procedure = plan_calibration(machine, free)
+    session = LiveSession(folder, procedure.machine)
+    guide = Guide(CalibrationBalance(procedure.machine), procedure.found, session.done)
+    load = payload[0].partition('=')[2] if payload else f'{procedure.found.load:g}'
+    typer.echo(f'{len(guide.steps)} steps, {len(guide.done)} done; bags in {folder}. {KEYS}')
+    with closing(LiveCalibration(guide, session, sources or '', namespace)) as node:
+        whole = _guided(node)
+    if not whole:
+        typer.echo(f'interrupted: {len(guide.done)} of {len(guide.steps)} steps are done and kept in {folder}; the '
+                   'same command goes on')
+        raise typer.Exit(1)
+    if guide.skipped:
+        typer.echo(f'skipped: {", ".join(guide.skipped)}')
+    return [folder / name for name in session.bags], session.payloads(load)
+
+
+def _guided(node: LiveCalibration) -> bool:
+    """Through all steps: a line for each, and one where what to do changes; False where the operator ends it."""
+    from ..offline.calibration.live_session import state_line, step_line
+    guide, said = node.guide, ''
+    step: Step | None = None
+    keys = Thread(target=lambda: words.extend(iter(sys.stdin.readline, '')), daemon=True)
+    words: list[str] = []
+    keys.start()
+    try:
+        while guide.step is not None:
+            node.step()
+            if guide.step is not step and guide.step is not None:
+                step, said = guide.step, ''
+                typer.echo('\n' + step_line(guide.machine, step, guide.last))
+            if node.state.step is step and node.state.words != said:
+                said = node.state.words
+                typer.echo(f'  {state_line(node.state)}')
+            while words:
+                word = words.pop(0).strip()
+                if word == 'q':
+                    return False
+                if word == 's':
+                    guide.skip()
+                else:
+                    guide.confirm()
+        return True
+    except KeyboardInterrupt:
+        return False

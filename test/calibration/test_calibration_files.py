@@ -243,6 +243,8 @@ def test_the_command(tmp_path):
     assert 'two bags or more' in refused('calibrate', one, '--cross-validate')
     assert 'ends with .yaml' in refused('calibrate', one, '-o', tmp_path / 'x.txt')
     assert 'it is for bags' in refused('calibrate', one, '--plan', 'patu655_lift')
+    assert 'it is for bags, which --live records' in refused('calibrate', one, '--live')
+    assert 'it is for --live' in refused('calibrate', one, '--folder', tmp_path / 'x')
 
 
 def test_the_procedure_is_printed(tmp_path):
