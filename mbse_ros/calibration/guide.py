@@ -14,7 +14,7 @@ import numpy as np
 from ..filters.hydraulic_state import direct
 from .balance import NEEDED, WINDOW, CalibrationBalance, windows_of
 from .plan import FAST, PAUSE, Plan
-from .steps import KINDS, Advice, Step, StepJudge, least_speeds, seen_in, steps_of
+from .steps import KINDS, Advice, PlanStep, StepJudge, least_speeds, seen_in, steps_of
 
 SILENT = 1.0        # s behind the newest sample, from which a channel is missing
 ROOM = 0.05         # s beyond a window, so that all its samples are there
@@ -27,7 +27,7 @@ class GuideState:
 
     number: int
     count: int
-    step: Step | None
+    step: PlanStep | None
     advice: Advice
     progress: float
     all: float
@@ -64,7 +64,7 @@ class Guide:
         self._judge = self._begun()
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> PlanStep | None:
         """The one that is wanted now."""
         return None if self._judge is None else self._judge.step
 

@@ -22,7 +22,7 @@ POSE, SWEEP, LOADED = 'pose', 'sweep', 'load'
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """Motion of a ``cylinder``, whose place is ``place``, in a ``group`` of steps that share a bag (pose_1, sweep_boom,
     load_1): around the pose ``pistons`` (c,), m, at coordinates ``z`` (g,), which go by ``around`` (g,) to both sides,
     or over the stroke where ``sweeps``; with a ``load``, kg; in about so many ``seconds``."""
@@ -70,19 +70,19 @@ class Seen:
     steady: np.ndarray
 
 
-def steps_of(plan: Plan, cylinders: Sequence[str]) -> tuple[Step, ...]:
+def steps_of(plan: Plan, cylinders: Sequence[str]) -> tuple[PlanStep, ...]:
     """All steps of a plan, poses cylinder by cylinder; poses, sweeps, then with the load."""
     around = 6 * AROUND / SLOW + 4 * PAUSE
     found = [step for k, item in enumerate(plan.poses)
              for step in _around(f'{POSE}_{k + 1}', item, cylinders, around)]
-    found += [Step(f'{SWEEP}_{item.cylinder}', item.cylinder, cylinders.index(item.cylinder), item.pistons, item.z,
+    found += [PlanStep(f'{SWEEP}_{item.cylinder}', item.cylinder, cylinders.index(item.cylinder), item.pistons, item.z,
                    0.0 * item.z, 0.0, True, 2 / FAST + 3 * PAUSE) for item in plan.sweeps]
     return (*found, *(step for k, item in enumerate(plan.loaded)
                       for step in _around(f'{LOADED}_{k + 1}', item, cylinders, around)))
 
 
-def _around(group: str, item: CandidateMotion, cylinders: Sequence[str], seconds: float) -> list[Step]:
-    return [Step(group, name, k, item.pistons, item.z, AROUND / SLOW * np.abs(item.speeds[k]), item.load, False,
+def _around(group: str, item: CandidateMotion, cylinders: Sequence[str], seconds: float) -> list[PlanStep]:
+    return [PlanStep(group, name, k, item.pistons, item.z, AROUND / SLOW * np.abs(item.speeds[k]), item.load, False,
                  seconds) for k, name in enumerate(cylinders)]
 
 
@@ -97,7 +97,7 @@ class StepJudge:
     """Of one step: windows in, ``advice`` and ``progress``, 0 to 1, out; ``stroke`` (c, 2), m; ``least`` (c,), m/s: the
     slowest speed that counts."""
 
-    def __init__(self, step: Step, cylinders: Sequence[str], stroke: np.ndarray, least: np.ndarray) -> None:
+    def __init__(self, step: PlanStep, cylinders: Sequence[str], stroke: np.ndarray, least: np.ndarray) -> None:
         self.step, self._cylinders = step, cylinders
         self._length, self._least = stroke[:, 1] - stroke[:, 0], least
         self._out: list[float] = []

@@ -31,7 +31,7 @@ from .arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..calibration.steps import Step
+    from ..calibration.steps import PlanStep
     from ..nodes.live_calibration import LiveCalibration
 
 KEYS = 'Enter: the load is on; s Enter: skip a step that is not safe; q Enter: end, and go on another time'
@@ -153,7 +153,7 @@ def _guided(node: LiveCalibration) -> bool:
     """Through all steps: a line for each, and one where what to do changes; False where the operator ends it."""
     from ..offline.calibration.live_session import state_line, step_line
     guide, said = node.guide, ''
-    step: Step | None = None
+    step: PlanStep | None = None
     keys = Thread(target=lambda: words.extend(iter(sys.stdin.readline, '')), daemon=True)
     words: list[str] = []
     keys.start()

@@ -12,7 +12,7 @@ from calibration_support import crane
 
 from mbse_ros.calibration.guide import Guide
 from mbse_ros.calibration.plan import AROUND, Plan, plan
-from mbse_ros.calibration.steps import Advice, Seen, Step, StepJudge, steps_of
+from mbse_ros.calibration.steps import Advice, PlanStep, Seen, StepJudge, steps_of
 from mbse_ros.errors import SettingError
 from mbse_ros.offline.calibration.live_session import LiveSession, step_line
 from mbse_ros.simulation.crane import SimulatedCrane
@@ -24,7 +24,7 @@ LEAST = np.array([0.01, 0.005])                 # m/s
 
 def judge(sweeps: bool = False) -> StepJudge:
     """Of the boom at 0.5 m, with the arm at 0.2 m."""
-    step = Step('pose_1', 'boom', 0, np.array([0.5, 0.2]), np.zeros(2), np.zeros(2), 0.0, sweeps, 15.0)
+    step = PlanStep('pose_1', 'boom', 0, np.array([0.5, 0.2]), np.zeros(2), np.zeros(2), 0.0, sweeps, 15.0)
     return StepJudge(step, ('boom', 'arm'), STROKE, LEAST)
 
 

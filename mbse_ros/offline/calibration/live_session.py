@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...calibration.guide import GuideState
 from ...calibration.plan import AROUND
-from ...calibration.steps import Step
+from ...calibration.steps import PlanStep
 from ...description.coordinate_units import unit_and_scale
 from ...description.model import fingerprint
 from ...errors import SettingError
@@ -63,7 +63,7 @@ class LiveSession:
         return [f'{name}={load if loaded else 0}' for name, loaded in self.bags.items()]
 
 
-def step_line(machine: Machine, step: Step, last: dict[str, float]) -> str:
+def step_line(machine: Machine, step: PlanStep, last: dict[str, float]) -> str:
     """Which pose or motion a step wants, as the sensors show it, with their ``last`` values, SI."""
     moved = dict(zip(machine.coordinates, step.around.tolist()))
     if not step.sweeps:
