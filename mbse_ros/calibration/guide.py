@@ -14,7 +14,7 @@ import numpy as np
 from ..filters.hydraulic_state import direct
 from .balance import NEEDED, WINDOW, CalibrationBalance, windows_of
 from .plan import FAST, PAUSE, Plan
-from .steps import KINDS, Advice, PlanStep, StepJudge, least_speeds, seen_in, steps_of
+from .steps import KINDS, Advice, PlanStep, StepProgress, least_speeds, seen_in, steps_of
 
 SILENT = 1.0        # s behind the newest sample, from which a channel is missing
 ROOM = 0.05         # s beyond a window, so that all its samples are there
@@ -61,12 +61,12 @@ class Guide:
         self._series: dict[str, list[tuple[float, float]]] = {name: [] for name in sorted(self._channels)}
         self._newest = dict.fromkeys(self._series, -np.inf)
         self._pistons: np.ndarray | None = None
-        self._judge = self._begun()
+        self._progress = self._begun()
 
     @property
     def step(self) -> PlanStep | None:
         """The one that is wanted now."""
-        return None if self._judge is None else self._judge.step
+        return None if self._progress is None else self._progress.step
 
     def take(self, channel: str, stamp_ns: int, value: float) -> None:
         """One sample; of one that is not needed, not a number, or not newer than the last nothing."""
@@ -89,21 +89,21 @@ class Guide:
             found = windows_of(self.machine, series)    # type: ignore[arg-type]
             for seen in seen_in(self.balance, found, WINDOW / 2, load):
                 self._pistons = seen.pistons
-                if self._judge is not None and not self.waits:
-                    self._judge.take(seen)
+                if self._progress is not None and not self.waits:
+                    self._progress.take(seen)
             self._forget(start + WINDOW * int((min(newest) - start) / WINDOW))
         elif max(newest) - min(newest) > SILENT:      # a channel is silent: what is old makes no window any more
             self._forget(max(newest) - 2 * WINDOW)
-        if self._judge is not None and self._judge.done:
-            self.done.append(self._judge.step.key)
-            self._judge = self._begun()
+        if self._progress is not None and self._progress.done:
+            self.done.append(self._progress.step.key)
+            self._progress = self._begun()
         return self.state
 
     def skip(self) -> None:
         """Leave the present step out: it is not safe here, or cannot be reached."""
         if self.step is not None:
             self.skipped.append(self.step.key)
-            self._judge = self._begun()
+            self._progress = self._begun()
 
     @property
     def waits(self) -> bool:
@@ -125,15 +125,15 @@ class Guide:
     @property
     def state(self) -> GuideState:
         """What is wanted now."""
-        judge, count = self._judge, len(self.steps)
-        if judge is None:
+        current, count = self._progress, len(self.steps)
+        if current is None:
             return GuideState(count, count, None, Advice('done'), 1.0, 1.0, 0.0, self._pistons)
         gone = len(self.done) + len(self.skipped)
         missing = self.missing
         advice = (Advice('missing', ', '.join(missing)) if missing else
-                  Advice('load', f'{judge.step.load:g}') if self.waits else judge.advice)
-        return GuideState(self.steps.index(judge.step) + 1, count, judge.step, advice, judge.progress,
-                          (gone + judge.progress) / count, self._left(), self._pistons)
+                  Advice('load', f'{current.step.load:g}') if self.waits else current.advice)
+        return GuideState(self.steps.index(current.step) + 1, count, current.step, advice, current.progress,
+                          (gone + current.progress) / count, self._left(), self._pistons)
 
     def _left(self) -> float:
         """Time of the steps that are left, with the ways between their poses, s."""
@@ -144,14 +144,14 @@ class Guide:
             travel = np.abs(step.pistons - here) / stroke
             total += step.seconds + float(travel.sum()) / FAST + PAUSE * int(np.count_nonzero(travel > 1e-3))
             here = step.pistons
-        progress = 0.0 if self._judge is None else self._judge.progress
+        progress = 0.0 if self._progress is None else self._progress.progress
         return total - left[0].seconds * progress
 
-    def _begun(self) -> StepJudge | None:
-        """The judge of the first step that is left."""
+    def _begun(self) -> StepProgress | None:
+        """Of the first step that is left, nothing seen yet."""
         for step in self.steps:
             if step.key not in self.done and step.key not in self.skipped:
-                return StepJudge(step, self.machine.cylinders, self.machine.stroke, self._least)
+                return StepProgress(step, self.machine.cylinders, self.machine.stroke, self._least)
         return None
 
     def _forget(self, before: float) -> None:

@@ -93,7 +93,7 @@ def seen_in(balance: CalibrationBalance, windows: Windows, half: float, load: fl
             for t, pistons, speeds, counts in zip(moments.t.tolist(), moments.pistons, moments.speeds, moments.counts)]
 
 
-class StepJudge:
+class StepProgress:
     """Of one step: windows in, ``advice`` and ``progress``, 0 to 1, out; ``stroke`` (c, 2), m; ``least`` (c,), m/s: the
     slowest speed that counts."""
 

@@ -12,7 +12,7 @@ from calibration_support import crane
 
 from mbse_ros.calibration.guide import Guide
 from mbse_ros.calibration.plan import AROUND, Plan, plan
-from mbse_ros.calibration.steps import Advice, PlanStep, Seen, StepJudge, steps_of
+from mbse_ros.calibration.steps import Advice, PlanStep, Seen, StepProgress, steps_of
 from mbse_ros.errors import SettingError
 from mbse_ros.offline.calibration.live_session import LiveSession, step_line
 from mbse_ros.simulation.crane import SimulatedCrane
@@ -22,10 +22,10 @@ STROKE = np.array([[0.0, 1.0], [0.0, 0.5]])     # m, of boom and arm
 LEAST = np.array([0.01, 0.005])                 # m/s
 
 
-def judge(sweeps: bool = False) -> StepJudge:
+def begun(sweeps: bool = False) -> StepProgress:
     """Of the boom at 0.5 m, with the arm at 0.2 m."""
     step = PlanStep('pose_1', 'boom', 0, np.array([0.5, 0.2]), np.zeros(2), np.zeros(2), 0.0, sweeps, 15.0)
-    return StepJudge(step, ('boom', 'arm'), STROKE, LEAST)
+    return StepProgress(step, ('boom', 'arm'), STROKE, LEAST)
 
 
 def seen(boom: float, speed: float, steady: bool = True, arm: float = 0.2) -> Seen:
@@ -37,7 +37,7 @@ def seen(boom: float, speed: float, steady: bool = True, arm: float = 0.2) -> Se
     (seen(0.5, 0.05, False), 'hold'), (seen(0.5, 0.001, False), 'out'), (seen(0.3, 0.05), 'go_out'),
     (seen(0.7, 0.0, False), 'go_in')])
 def test_what_is_wrong_with_a_motion(window: Seen, advice: str) -> None:
-    item = judge()
+    item = begun()
     assert item.advice == Advice('wait')
     item.take(window)
     assert item.advice == (Advice('good') if advice == 'good' else Advice(advice, 'boom'))
@@ -45,7 +45,7 @@ def test_what_is_wrong_with_a_motion(window: Seen, advice: str) -> None:
 
 
 def test_a_step_needs_both_ways_at_its_pose() -> None:
-    item = judge()
+    item = begun()
     for _ in range(5):
         item.take(seen(0.5, 0.05))
     assert item.progress == 0.5 and not item.done
@@ -59,7 +59,7 @@ def test_a_step_needs_both_ways_at_its_pose() -> None:
 
 
 def test_a_sweep_needs_its_stroke() -> None:
-    item = judge(sweeps=True)
+    item = begun(sweeps=True)
     for place in (0.1, 0.2, 0.3):
         item.take(seen(place, 0.15))
     assert item.progress == pytest.approx(0.2)
