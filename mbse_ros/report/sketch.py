@@ -51,8 +51,8 @@ def _poses(layout: MachineLayout) -> Poses:
         child = joint.child.partition('.')[0]
         if child in found or math.isnan(joint.start):
             continue
-        angle = found[joint.parent.partition('.')[0]][1]
-        found[child] = _at(layout, found, joint.parent), angle + joint.start
+        angle, pin = found[joint.parent.partition('.')[0]][1], _at(layout, found, joint.parent)
+        found[child] = (moved(pin, angle, (joint.start, 0.0)), angle) if joint.slides else (pin, angle + joint.start)
     return found
 
 

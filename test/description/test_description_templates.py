@@ -18,12 +18,13 @@ from mbse_ros.description.basics import uncertain
 from mbse_ros.description.language.document import read_document
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.templates.answers import questions, read_answers, template
-from mbse_ros.description.templates.chain import layout_of
+from mbse_ros.description.templates.chain import PLAY, layout_of
+from mbse_ros.description.templates.examples import EXAMPLES
 from mbse_ros.description.templates.geometry import TAPE, NoTriangleError, apex, deviations
 from mbse_ros.description.templates.kinds import KINDS
 from mbse_ros.description.templates.write import text_of
 from mbse_ros.errors import DescriptionError, DescriptionErrors
-from mbse_ros.machine import load_machine
+from mbse_ros.machine import Machine, load_machine
 
 TRUE = pins_of('zx200')
 NAMES = {'boom': ('foot', 'arm_pin', {'boom_eye': 'boom_cylinder_eye', 'arm_base': 'arm_cylinder_base',
@@ -111,6 +112,32 @@ def test_all_that_is_assumed_is_marked(name: str) -> None:
     taped = {key for key in numbers if '.points.' in key or key.startswith('points.')}
     assert marked | taped == set(numbers) - {'payload.hanging'} and not marked & taped
     assert {f'bodies.{body}.mass' for body in machine.bodies} <= marked
+
+
+@pytest.mark.parametrize(('kind', 'body', 'positions'), [
+    ('telehandler', 'inner_boom', 'angles'), ('forwarder_crane', 'inner_boom', 'strokes'),
+    ('forwarder_crane', 'inner_boom', 'inclinations')])
+def test_a_telescope_reaches_as_far_as_its_stroke(kind: str, body: str, positions: str) -> None:
+    """From retracted to extended the last pin of the telescope moves along the boom by the stroke."""
+    machine = Machine(parse_mechanism(text({'kind': kind, **EXAMPLES[kind], 'positions': positions})))
+    place = list(machine.cylinders).index('telescope')
+    joint = machine.description.joints[f'{body}_joint']
+    stroke = machine.description.cylinders['telescope'].stroke.value
+    assert joint.type == 'prismatic' and joint.limits == pytest.approx((-PLAY, stroke + PLAY))
+    z = np.array(machine.model.start.q)[list(machine.model.z)]
+    ends = []
+    for share in (0.0, 1.0):
+        z[machine.actuated[place]] = share * stroke
+        q = machine.position(z)
+        ends.append((q[machine.pistons[place]], q[machine.model.names.index(f'{body}_joint')]))
+    assert np.diff(ends, axis=0)[0] == pytest.approx([stroke, stroke]) and ends[0][0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_grapple_is_a_mass_at_the_tip() -> None:
+    machine = parse_mechanism(text({'kind': 'forwarder_crane', **EXAMPLES['forwarder_crane']}))
+    grapple, joint = machine.bodies['grapple'], machine.joints['grapple_joint']
+    assert grapple.mass.value == 180.0 and joint.type == 'fixed' and joint.parent.point == 'tip'
+    assert machine.payload is not None and machine.payload.hanging is not None
 
 
 @pytest.mark.parametrize('kind', KINDS)

@@ -92,6 +92,10 @@ class Answers:
         """How far the foot of the boom is ahead of the swing axis, m; None: not measured."""
         return self.values.get('swing')
 
+    def grapple(self) -> float | None:
+        """Mass of rotator and grapple, kg; None: there is none."""
+        return self.values.get('grapple')
+
     def hanging(self) -> float | None:
         """From the pin of the hook to the load, m; None: it does not swing."""
         return self.values.get('hanging')
@@ -99,13 +103,18 @@ class Answers:
 
 def questions(kind: MachineKind) -> list[Question]:
     """All of a kind, in their order."""
-    whole = 'operating mass of the data plate' if kind.bucket else 'mass of the crane, or of what the cylinder moves'
+    whole = 'operating mass of the data plate' if kind.whole else 'mass of the crane, or of what the cylinder moves'
     found = [Question('name', 'name of the machine, of letters and digits', Entry.name),
              Question('mass', whole, forms.mass),
              Question('load', 'largest load', forms.mass, f'{100.0 * kind.load:g} % of the mass')]
     before = ''
     for k, link in enumerate(kind.links):
         name, cylinder = link.name, f'{link.cylinder} cylinder'
+        if link.slides:
+            found.append(Question(f'{link.cylinder}_cylinder', f'{cylinder}: bore, rod, and from pin to pin with the '
+                                  f'{before} retracted and extended', forms.cylinder))
+            continue
+        retracted = ', retracted' * (link is not kind.links[-1] and kind.links[k + 1].slides)
         eye = _on(name, f'{link.cylinder}_eye', f'{cylinder}, eye of its rod')
         if kind.linkage == 'rocker' and link is kind.links[-1]:
             eye = Question(eye.key, f'{cylinder}, eye of its rod: from the first pin of the {name} and from the pin of '
@@ -114,7 +123,7 @@ def questions(kind: MachineKind) -> list[Question]:
         if not k:
             base = Question(base.key, f'{cylinder}, pin of its base: how far ahead of the foot of the {name}, and how '
                             'far above it (below it: negative)', several(_ALONG, 2, forms.PLACE))
-        found += [Question(name, f'{name}: length from its first to its last pin', forms.length), base, eye,
+        found += [Question(name, f'{name}: length from its first to its last pin{retracted}', forms.length), base, eye,
                   _cylinder(link.cylinder)]
         if not k:
             found.append(Question(f'{link.cylinder}_cylinders', f'{cylinder}s side by side', forms.count, '1'))
@@ -159,13 +168,20 @@ def _hook(_: str) -> list[Question]:
                      forms.optional(forms.HANGING), 'none')]
 
 
+def _grapple(boom: str) -> list[Question]:
+    """Of the crane of a forwarder."""
+    return [Question('grapple', 'mass of rotator and grapple', forms.mass),
+            Question('hanging', f'from the pin at the tip of the {boom} to the middle of the load in the grapple',
+                     forms.optional(forms.HANGING))]
+
+
 def _bucket() -> Question:
     return Question('bucket', 'bucket: from its pin to the pin of the link, from its pin to the teeth, from the pin of '
                     'the link to the teeth', several(
                         'three lengths: pin to pin of the link, pin to teeth, pin of the link to teeth', 3))
 
 
-_LINKAGES = {'rocker': _rocker, 'bellcrank': _bellcrank, '': _hook}
+_LINKAGES = {'rocker': _rocker, 'bellcrank': _bellcrank, 'grapple': _grapple, '': _hook}
 
 
 def template(kind: MachineKind) -> str:

@@ -26,6 +26,8 @@ from .layout import (
 from .likely import likely
 from .loader import add_loader_bucket
 
+PLAY = 0.01         # m: of a telescope's limits beyond its stroke
+
 
 def layout_of(answers: Answers) -> MachineLayout:
     """Pins, joints and cylinders; raises DescriptionError with the answers that do not fit together, and what would
@@ -53,7 +55,7 @@ def begun(answers: Answers) -> tuple[MachineLayout, DescriptionError | None]:
 def _add_bodies(found: MachineLayout) -> None:
     answers, before = found.answers, None
     for link in answers.kind.links:
-        before = _chained(found, link, before)
+        before = _slid(found, link, before) if link.slides and before else _chained(found, link, before)
     if answers.kind.bucket is not None and before is not None:
         add = {'rocker': _bucket, 'bellcrank': add_loader_bucket}[answers.kind.linkage]
         add(found, answers.kind.bucket, before)
@@ -86,6 +88,22 @@ def _chained(found: MachineLayout, link: ChainLink, before: PinnedBody | None) -
     found.bodies.append(body)
     found.joints.append(turning(f'{link.name}_joint', names[0], f'{link.name}.pin', angle))
     found.cylinders.append(PlacedCylinder(key, names[1], f'{link.name}.{key}_eye', sizes, answers.count(key)))
+    return body
+
+
+def _slid(found: MachineLayout, link: ChainLink, outer: PinnedBody) -> PinnedBody:
+    """A telescope along the line of pins of the body before; its frame is that of the outer one where it is retracted.
+    Where on this line its cylinder is does not count."""
+    answers, key = found.answers, link.cylinder
+    sizes, zero = answers.several(f'{key}_cylinder'), ((0.0, 0.0), (0.0, 0.0))
+    reach = sizes[3] - sizes[2]
+    last = 'tip' if link is answers.kind.links[-1] else 'end'
+    body = PinnedBody(link, outer.length, {'pin': zero, f'{key}_eye': ((sizes[2], 0.0), (0.0, 0.0)),
+                                           last: ((outer.length, 0.0), (TAPE, 0.0))})
+    found.bodies.append(body)
+    found.joints.append(Turning(f'{link.name}_joint', f'{outer.link.name}.pin', f'{link.name}.pin', 0.5 * reach,
+                                (-PLAY, reach + PLAY), True))
+    found.cylinders.append(PlacedCylinder(key, f'{outer.link.name}.pin', f'{link.name}.{key}_eye', sizes))
     return body
 
 

@@ -32,6 +32,15 @@ EXAMPLES = {
     'loader_crane': {
         **ONE_BOOM, 'outer_boom': '2.60 m', 'tilt_base': '1.30 m, 1.46 m', 'tilt_eye': '0.32 m, 2.66 m',
         'tilt_cylinder': '90 mm, 50 mm, 1.20 m, 1.74 m'},
+    'forwarder_crane': {
+        **ONE_BOOM, 'name': 'forwarder', 'outer_boom': '2.60 m', 'tilt_base': '1.30 m, 1.46 m',
+        'tilt_eye': '0.32 m, 2.66 m', 'tilt_cylinder': '90 mm, 50 mm, 1.20 m, 1.74 m',
+        'telescope_cylinder': '50 mm, 32 mm, 1.9 m, 3.3 m', 'grapple': '180 kg', 'hanging': '1 m'},
+    'telehandler': {
+        'name': 'tele9', 'mass': '9 t', 'boom': '3.2 m', 'lift_base': '0.9 m, -0.55 m', 'lift_eye': '1.5 m, 1.78 m',
+        'lift_cylinder': '125 mm, 70 mm, 0.80 m, 1.50 m', 'telescope_cylinder': '80 mm, 50 mm, 2.2 m, 4.2 m',
+        'carriage': '0.9 m', 'tilt_base': '2.55 m, 0.70 m', 'tilt_eye': '0.30 m, 0.95 m',
+        'tilt_cylinder': '100 mm, 60 mm, 0.52 m, 0.82 m', 'positions': 'angles, 0.1 deg'},
     'one_boom_crane': ONE_BOOM,
     'single_cylinder': {
         'name': 'arm', 'mass': '300 kg', 'arm': '2 m', 'lift_base': '0.3 m, -0.8 m', 'lift_eye': '0.7 m, 1.4 m',

@@ -25,7 +25,8 @@ FITTINGS = 1.3              # of the mass of tube and rod: heads, eyes, oil
 class ChainLink:
     """A body of the chain: its name and first pin, the cylinder that moves it, its share of the mass, centre of mass as
     shares of its length along the line of its pins and to the left of it, radius of gyration as a share of the length.
-    ``base``, ``eye``: on which side of the line of pins the cylinder's pins are, 1 above."""
+    ``base``, ``eye``: on which side of the line of pins the cylinder's pins are, 1 above. ``slides``: along the body
+    before it, a telescope."""
 
     name: str
     cylinder: str
@@ -34,12 +35,14 @@ class ChainLink:
     gyration: float
     base: int
     eye: int
+    slides: bool = False
 
 
 @dataclass(frozen=True)
 class MachineKind:
     """``links`` from the machine outwards; ``bucket``: one more body that a ``linkage`` moves: 'rocker' and link of an
-    excavator, or 'bellcrank' and link of a wheel loader."""
+    excavator, or 'bellcrank' and link of a wheel loader; or a 'grapple' that hangs. ``vehicle``: the mass is that of
+    all of it, also of a machine without a bucket."""
 
     name: str
     text: str
@@ -47,6 +50,7 @@ class MachineKind:
     bucket: ChainLink | None = None
     linkage: str = ''
     load: float = 0.12      # largest, as a share of the mass
+    vehicle: bool = False
 
     @property
     def cylinders(self) -> list[str]:
@@ -57,7 +61,12 @@ class MachineKind:
     def most(self) -> float:
         """The largest load that is believed, as a share of the mass: an excavator does not carry itself, a crane close
         to its column several times its own mass."""
-        return 10.0 if self.bucket is None else 1.0
+        return 1.0 if self.whole else 10.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether the mass is that of a machine that drives."""
+        return self.vehicle or self.bucket is not None
 
 
 _BOOM = ChainLink('boom', 'boom', 0.115, (0.48, 0.065), 0.22, -1, 1)
@@ -66,6 +75,7 @@ _BUCKET = ChainLink('bucket', 'bucket', 0.033, (0.36, 0.28), 0.31, 1, 1)
 BAR = 0.002                 # of the mass: rocker, and link
 LOAD_CENTER = 0.45, 0.23, 0.08      # of a bucket's load, as shares of pin to teeth; deviation
 _CRANE = ChainLink('boom', 'lift', 0.15, (0.45, 0.02), 0.27, -1, -1)
+_TELESCOPE = ChainLink('inner_boom', 'telescope', 0.05, (0.6, 0.0), 0.29, 1, 1, True)
 KINDS = {kind.name: kind for kind in (
     MachineKind('excavator', 'excavator with a mono boom and a bucket linkage', (_BOOM, _ARM), _BUCKET,
                 'rocker'),
@@ -78,6 +88,11 @@ KINDS = {kind.name: kind for kind in (
                 ChainLink('bucket', 'tilt', 0.075, (0.4, 0.2), 0.3, 1, 1), 'bellcrank', 0.3),
     MachineKind('loader_crane', 'loader or forestry crane with two booms', (
         _CRANE, ChainLink('outer_boom', 'tilt', 0.17, (0.45, 0.02), 0.3, 1, 1)), load=1.0),
+    MachineKind('forwarder_crane', 'crane of a forwarder: two booms, a telescope, a grapple that hangs', (
+        _CRANE, ChainLink('outer_boom', 'tilt', 0.13, (0.4, 0.03), 0.3, 1, 1), _TELESCOPE), None, 'grapple', 0.8),
+    MachineKind('telehandler', 'telehandler: a boom with a telescope, and a carriage that a cylinder tilts', (
+        ChainLink('boom', 'lift', 0.09, (0.45, 0.0), 0.28, -1, -1), _TELESCOPE,
+        ChainLink('carriage', 'tilt', 0.04, (0.2, 0.1), 0.5, 1, 1)), load=0.35, vehicle=True),
     MachineKind('one_boom_crane', 'crane with one boom', (_CRANE,), load=1.0),
     MachineKind('single_cylinder', 'an arm on a pin that one cylinder lifts', (
         ChainLink('arm', 'lift', 0.5, (0.45, 0.0), 0.29, -1, -1),), load=1.0))}

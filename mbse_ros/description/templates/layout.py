@@ -38,13 +38,14 @@ class PinnedBody:
 
 @dataclass(frozen=True)
 class Turning:
-    """A joint about -y: its pins, start and limits, rad (None: no limits)."""
+    """A joint about -y, or one that ``slides`` along x: its pins, start and limits, rad or m (None: no limits)."""
 
     name: str
     parent: str
     child: str
     start: float
     limits: tuple[float, float] | None = None
+    slides: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ from .kinds import (
     STEEL,
     WALL,
 )
-from .layout import MachineLayout, PinnedBody, PlacedCylinder
+from .layout import MachineLayout, PinnedBody, PlacedCylinder, Turning
 
 ASSUMED = 'source: assumed'
 ZEROS = {'m': 0.005, 'rad': math.radians(1.0)}      # deviation of a position sensor's zero, as mounted
 BAR_SPREAD = 0.5
+SLIDE = 2e-3        # m: deviation of a sample of a telescope's sensor
 UPPER = 0.8, 0.2    # of the mass: all that swings but boom, arm and bucket; radius of gyration, of the boom's length
 
 
@@ -62,7 +63,7 @@ def _starts(layout: MachineLayout) -> list[str]:
     word, _ = layout.answers.positions()
     swing = ['0 deg'] * (_swing(layout) is not None)
     if word == 'angles':
-        return swing + [_degrees(joint.start) for joint in layout.joints if joint.limits is not None]
+        return swing + [_start(joint) for joint in layout.joints if joint.limits is not None]
     return swing + [_metres(0.5 * (item.sizes[3] - item.sizes[2])) for item in layout.cylinders]
 
 
@@ -87,6 +88,9 @@ def _bodies(layout: MachineLayout) -> Iterable[str]:
                     f'    points: {{axis: [0 m, 0 m, 0 m], foot: {_place((ahead, 0.0), (TAPE, 0.0))}{bases}}}')
     for body in layout.bodies:
         yield from _body(body, mass, ahead is not None)
+    if (grapple := layout.answers.grapple()) is not None:
+        yield (f'  grapple: {{mass: {{value: {_rounded(grapple):g} kg, stddev: 5 %}}, center_of_mass: [0 m, 0 m, 0 m], '
+               'inertia: {yy: 1 kg*m^2}, points: {pin: [0 m, 0 m, 0 m]}}  # as if at the tip')
     yield ''
 
 
@@ -127,12 +131,24 @@ def _joints(layout: MachineLayout) -> Iterable[str]:
         yield ('  swing_joint: {type: revolute, parent: ground.swing_axis, child: upper.axis, axis: [0, 0, 1], '
                'start: 0 deg}')
     for joint in layout.joints:
+        if joint.slides and joint.limits is not None:
+            low, high = map(_metres, joint.limits)
+            yield (f'  {joint.name}: {{type: prismatic, parent: {joint.parent}, child: {joint.child}, axis: [1, 0, 0], '
+                   f'start: {_metres(joint.start)}, limits: [{low}, {high}]}}')
+            continue
         start = '' if math.isnan(joint.start) else f', start: {_degrees(joint.start)}'
         limits = '' if joint.limits is None else f', limits: [{math.floor(math.degrees(joint.limits[0]))} deg, ' \
             f'{math.ceil(math.degrees(joint.limits[1]))} deg]'
         yield (f'  {joint.name}: {{type: revolute, parent: {_owned(joint.parent, swings)}, child: {joint.child}, '
                f'axis: [0, -1, 0]{start}{limits}}}')
+    if layout.answers.grapple() is not None:
+        yield f'  grapple_joint: {{type: fixed, parent: {_last(layout)}.tip, child: grapple.pin}}'
     yield ''
+
+
+def _last(layout: MachineLayout) -> str:
+    """The last body of the chain."""
+    return layout.kind.links[-1].name
 
 
 def _owned(pin: str, swings: bool) -> str:
@@ -163,7 +179,7 @@ def masses_of(cylinder: PlacedCylinder) -> tuple[float, float]:
 
 
 def _payload(layout: MachineLayout) -> Iterable[str]:
-    last, load = layout.bodies[len(layout.kind.links) - 1], layout.answers.load
+    load = layout.answers.load
     limits = f'limits: [0 kg, {_rounded(load):g} kg]'
     if layout.kind.bucket:
         size = layout.bodies[len(layout.kind.links)].length
@@ -174,7 +190,7 @@ def _payload(layout: MachineLayout) -> Iterable[str]:
         hanging = layout.answers.hanging()
         swings = '' if hanging is None else (
             f', hanging: {{value: {_metres(hanging)}, stddev: {_metres(0.1 * hanging)}}}')
-        yield f'payload: {{point: {last.link.name}.tip, {limits}{swings}}}'
+        yield f'payload: {{point: {_last(layout)}.tip, {limits}{swings}}}'
     yield ''
 
 
@@ -190,6 +206,11 @@ def _sensors(layout: MachineLayout) -> Iterable[str]:
     moved = [joint for joint in layout.joints if joint.limits is not None]
     for item, joint in zip(layout.cylinders, moved):
         body = joint.child.partition('.')[0]
+        if joint.slides and unit != 'm':
+            what = f'encoder, coordinate: {joint.name}' if word == 'angles' else f'stroke, cylinder: {item.name}'
+            yield (f'  {item.name}_stroke: {{kind: {what}, stddev: {_amount(SLIDE, "m")}, '
+                   f'bias: {{value: 0 m, stddev: {_amount(ZEROS["m"], "m")}, {ASSUMED}}}}}')
+            continue
         place = {'strokes': f'{item.name}_stroke: {{kind: stroke, cylinder: {item.name}',
                  'angles': f'{body}_angle: {{kind: encoder, coordinate: {joint.name}',
                  'inclinations': f'{body}_inclination: {{kind: inclinometer, body: {body}'}[word]
@@ -225,6 +246,10 @@ def _metres(value: float) -> str:
 
 def _milli(value: float) -> str:
     return f'{float(f"{1e3 * value:.2g}"):g} mm' if value else '0 m'
+
+
+def _start(joint: Turning) -> str:
+    return _metres(joint.start) if joint.slides else _degrees(joint.start)
 
 
 def _degrees(value: float) -> str:
