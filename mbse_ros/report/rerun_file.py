@@ -4,6 +4,7 @@ words. Whole columns at once: a log of minutes takes a second."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,8 @@ from .text import slug
 
 APPLICATION = 'mbse_ros'
 MACHINE, CHARTS, STATUS, ANSWER = 'machine', 'charts', 'status', 'answer'
-_THICK = {'cylinder': 0.03, 'payload': 0.06, 'body': 0.02}      # m, radius of a line or a point
+_THICK = {'barrel': 0.045, 'rod': 0.02, 'cylinder': 0.03, 'payload': 0.06, 'body': 0.02}   # m, radius of a line, point
+CYLINDER_POINTS = 3     # of its outline: eye of the barrel, its end, eye of the rod
 _BEHIND = 0.6                                                   # share of it of the measured machine
 
 
@@ -79,9 +81,9 @@ class _Sink:
         rr = self._rr
         self._recording.log(MACHINE, rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
         for which, lines in (('estimated', animation.estimated), ('measured', animation.measured or {})):
-            for name, points in lines.items():
-                kind, place = kind_of(name), f'{MACHINE}/{which}/{name}'
-                size = _THICK[kind] * (1.0 if which == 'estimated' else _BEHIND)
+            for name, points, part in _parts(lines):
+                kind, place = kind_of(name), f'{MACHINE}/{which}/{name}' + f'/{part}' * bool(part)
+                size = _THICK[part or kind] * (1.0 if which == 'estimated' else _BEHIND)
                 color = COLORS['true'] if kind == 'payload' and which == 'estimated' else COLORS[which]
                 shape = rr.Points3D if points.shape[1] == 1 else rr.LineStrips3D
                 self._recording.log(place, shape.from_fields(radii=size, colors=_color(color)), static=True)
@@ -116,6 +118,15 @@ class _Sink:
                         columns, recording=self._recording, strict=True)
 
 
+def _parts(lines: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray, str]]:
+    """Names and points (frames, k, 3) of what is one line or point; of a cylinder apart 'barrel' and 'rod'."""
+    for name, points in lines.items():
+        if kind_of(name) == 'cylinder' and points.shape[1] == CYLINDER_POINTS:
+            yield from ((name, points[:, :2], 'barrel'), (name, points[:, 1:], 'rod'))
+        else:
+            yield name, points, ''
+
+
 def _color(text: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(text[1:]))
 
@@ -125,7 +136,9 @@ def _layout(run: Run) -> Any:
     from rerun import blueprint as rrb
 
     def tab(chart: Chart) -> Any:
-        views = [rrb.TimeSeriesView(origin=f'/{CHARTS}/{chart.name}/{slug(panel.title)}', name=panel.title)
+        # the viewer has no names of axes: the unit stands in the name of the view, too
+        views = [rrb.TimeSeriesView(origin=f'/{CHARTS}/{chart.name}/{slug(panel.title)}',
+                                    name=f'{panel.title} [{panel.unit}]' if panel.unit else panel.title)
                  for panel in chart.panels if panel.curves]
         return rrb.Vertical(*views, name=chart.title)
     left = rrb.Vertical(rrb.Spatial3DView(origin=f'/{MACHINE}', name=run.machine),

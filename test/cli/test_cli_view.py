@@ -103,3 +103,7 @@ def test_the_recording_is_the_estimate(bag, tmp_path):
         own = min(places, key=lambda one: abs(one - stamp))
         assert abs(own - stamp) < 2
         assert np.allclose(strip[0], machine.outline_at(machine.position(places[own]))['boom'], atol=1e-5)
+    (_, tubes), (_, rods) = (column(f'/machine/estimated/cylinder/lift/{part}', 'LineStrips3D:strips')
+                             for part in ('barrel', 'rod'))
+    assert len(tubes) == len(rods) == len(strips)
+    assert all(np.allclose(tube[0][1], bar[0][0]) for tube, bar in zip(tubes, rods))     # the rod leaves the barrel
