@@ -17,9 +17,11 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from ..bags.topics import TOOL_FORCE
 from ..errors import MbseError, shown
 from ..machine import Machine
-from ..msg import HydraulicState
+from ..msg import HydraulicState, ToolForce
+from ..payload.tool_force import has_contact
 from ..scale.live import text_of
 from ..scale.orders import ATTACH, BUTTONS, TARE, DisplayOrder
 from ..scale.record import LOAD
@@ -31,7 +33,8 @@ from .base.middleware import LASTING, LATEST, OUTPUT
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
 from .base.record_node import received
 from .display.display_server import Door, Server, Viewer, answer_text, read_token
-from .display.side_view import SideView, channel_values, machine_values
+from .display.side_view import SideView, channel_values, force_values, machine_values
+from .messages.wire import unpacked
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers
@@ -69,6 +72,7 @@ class DisplayNode(ManagedNode[Machine]):
         """Take records from here on; the rest once somebody looks."""
         self._looking: list[Subscription] = []
         self._state: bytes | None = None
+        self._force: bytes | None = None
         self._faults: dict[str, dict[str, Any]] = {}
         self._due = self._beaten = self._told = 0.0
         self._newest: tuple[float, String] | None = None
@@ -110,7 +114,7 @@ class DisplayNode(ManagedNode[Machine]):
                 self._say({
                     'kind': 'engineer', 'channels': channel_values(state, self.machine), 'nis': state.nis,
                     'nis_dof': state.nis_dof, 'status': state.status, 'reason': state.reason,
-                    'faults': list(self._faults.values())})
+                    'faults': list(self._faults.values()), 'force': self._newest_force()})
         self._say(frame)
 
     def on_totals(self, message: String) -> None:
@@ -128,6 +132,10 @@ class DisplayNode(ManagedNode[Machine]):
     def on_state(self, cdr: bytes) -> None:
         """Kept as it is until it is needed: ten times a second, not a hundred times."""
         self._state = cdr
+
+    def on_force(self, cdr: bytes) -> None:
+        """Kept likewise: the force at the tool."""
+        self._force = cdr
 
     def on_diagnostics(self, message: DiagnosticArray) -> None:
         """What is not well, by name."""
@@ -148,6 +156,18 @@ class DisplayNode(ManagedNode[Machine]):
         except MbseError as error:
             self.warnings('state', f'state dropped: {error}')
             return None
+
+    def _newest_force(self) -> dict[str, Any] | None:
+        """The force at the tool that came last; None where none is new, or it is not ours."""
+        cdr, self._force = self._force, None
+        if cdr is None:
+            return None
+        try:
+            message = unpacked('tool_force/estimate', TOOL_FORCE, cdr)
+        except MbseError as error:
+            self.warnings('force', f'tool_force dropped: {error}')
+            return None
+        return force_values(message, self.machine) if message.machine == self.fingerprint else None
 
     def _read(self, topic: str, message: String) -> dict[str, Any] | None:
         """A text of the scale; one that is not JSON, no object, or of another machine is dropped with a warning."""
@@ -173,13 +193,15 @@ class DisplayNode(ManagedNode[Machine]):
             self._looking = [
                 self.input(String, 'scale/totals', self.on_totals, LASTING),
                 self.input(HydraulicState, 'state', self.on_state, LATEST, raw=True),
-                self.input(DiagnosticArray, '/diagnostics', self.on_diagnostics, OUTPUT)]
+                self.input(DiagnosticArray, '/diagnostics', self.on_diagnostics, OUTPUT),
+                *([self.input(ToolForce, 'tool_force/estimate', self.on_force, LATEST, raw=True)]
+                  if has_contact(self.machine) else [])]
             if self._newest is not None and time.monotonic() - self._newest[0] < BEAT:
                 self.on_live(self._newest[1])
         elif not viewers and self._looking:
             for subscription in self._looking:
                 self.leave(subscription)
-            self._looking, self._state = [], None
+            self._looking, self._state, self._force = [], None, None
             self._faults.clear()
 
     def _do(self, viewer: Viewer, order: DisplayOrder) -> None:

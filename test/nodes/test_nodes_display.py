@@ -28,7 +28,7 @@ from std_srvs.srv import Trigger
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from mbse_ros.machine import load_machine
-from mbse_ros.msg import HydraulicState
+from mbse_ros.msg import HydraulicState, ToolForce
 from mbse_ros.nodes import display_node
 from mbse_ros.nodes.base.diagnostics import Warnings
 from mbse_ros.nodes.base.middleware import LASTING
@@ -129,6 +129,28 @@ def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
         assert 'payload' in parts and parts['payload'][-1][0] > 2.0         # from the axis of the swing
         assert heard(peer, ws, 'engineer')['channels'] == [['position/boom', 1.7, 0.001, 0.002, 'm']]
     peer.until(lambda: peer.node.count_subscribers('state') == 0)
+
+
+def test_the_force_at_the_tool_reaches_the_engineers_page(graph):
+    """With size and direction; that of another machine is not shown, nor one twice."""
+    node, peer = graph
+    message = ToolForce(body='bucket', force=[-8e3, np.nan, 6e3], direction=[0.6, 0.0, 0.8], component=5e3,
+                        covariance=np.diag([9e4, np.nan, 9e4]).ravel(), component_stddev=300.0, reason='no y')
+    with opened(node.server) as ws:
+        peer.until(lambda: peer.node.count_subscribers('tool_force/estimate') == 1)
+
+        def found(machine):
+            message.machine = machine
+            peer.publish(ToolForce, 'tool_force/estimate', message)
+            return heard(peer, ws, 'engineer')['force']
+        assert found('0' * 12) is None and found('0' * 12) is None
+        values = []
+        peer.until(lambda: (values.append(found(node.fingerprint)), values[-1])[1])
+        peer.until(lambda: heard(peer, ws, 'engineer')['force'] is None)
+    assert values[-1] == {
+        'point': 'bucket.teeth', 'size': 1e4, 'size_stddev': pytest.approx(300.0), 'direction': [-0.8, None, 0.6],
+        'direction_stddev': pytest.approx(0.03), 'along': [0.6, 0.0, 0.8], 'component': 5e3, 'component_stddev': 300.0,
+        'reason': 'no y'}
 
 
 def test_buttons_reach_the_scale_and_its_words_come_back(graph):

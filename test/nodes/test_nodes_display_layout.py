@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('starlette')
 pytest.importorskip('uvicorn')
 pytest.importorskip('websockets')
-from display_pages import BOTH, WORK, WORST, Shown
+from display_pages import BOTH, FORCE, UNKNOWN_FORCE, WORK, WORST, Shown
 from report_browser import PROGRAM
 
 from mbse_ros.monitor.faults import Fault, PayloadStatus
@@ -74,6 +74,18 @@ def test_every_text_has_contrast(shown, dark):
             assert not bad, (known, bad)
     shown.browser.wait_for("document.body.classList.contains('stale')")
     assert not found(shown, 'page_contrast', 'body', 20)
+
+
+@pytest.mark.parametrize('force, text', [
+    (FORCE, 'Force at bucket.teeth: 12.4 ± 1.2 kN (95 %); direction x -0.91, z 0.41, ± 3°'),
+    ({**FORCE, 'direction': [None] * 3}, 'Force at bucket.teeth: 12.4 ± 1.2 kN (95 %); direction not known'),
+    ({**FORCE, 'size': None}, 'Force at bucket.teeth along (x -0.91, y 0.00, z 0.41): 12.1 ± 0.9 kN (95 %)'),
+    (UNKNOWN_FORCE, f'Force at bucket.teeth: not known: {UNKNOWN_FORCE["reason"]}')])
+def test_the_force_at_the_tool_is_said_with_what_is_known_of_it(shown, force, text):
+    shown.open({}, 'en')
+    said = shown.browser.value(f'force_text({json.dumps(force)})')
+    assert said.replace('\u00a0', ' ').replace('\u2212', '-') == text
+    assert 'Force at bucket.teeth' in shown.browser.value("document.getElementById('force').textContent")
 
 
 def shows(shown, known):

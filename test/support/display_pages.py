@@ -33,6 +33,11 @@ WORST = {'mass': 1874.0, 'lower': 1843.0, 'upper': 1905.0, 'gross': 1874.0, 'gro
          'untrusted_total': 2410.0, 'tip_off': 310.0, 'trouble': 'No space left on device',
          'question': 'the tool may be another: 148 kg (77 to 220) more than before a stop, as with attachment '
                      "'ditching_bucket' (+140 kg): choose the attachment, or go on if it is a load"}
+FORCE = {'point': 'bucket.teeth', 'size': 12.4e3, 'size_stddev': 610.0, 'direction': [-0.91, None, 0.41],
+         'direction_stddev': 0.031, 'along': [-0.91, 0.0, 0.41], 'component': 12.1e3, 'component_stddev': 480.0,
+         'reason': 'no cylinder that weighs shows y'}
+UNKNOWN_FORCE = {**dict.fromkeys(FORCE), 'point': 'bucket.teeth', 'reason': 'the load changes, or its mass has just '
+                 'moved by more than its interval'}
 POSE = (0.0, 0.55, 0.35, 0.5)       # rad of the swing, m of the strokes: a bucket that is carried
 
 
@@ -81,7 +86,7 @@ class Shown:
                                                  'stddev': 14.8, 'own': 3.1, 'common': {
                                                      'friction of cylinders.boom': 11.2, 'bodies.bucket.mass': -6.0}}},
                      {'kind': 'engineer', 'channels': rows, 'nis': 11.4, 'nis_dof': 10, 'status': 'ok',
-                      'reason': live['reason'], 'faults': faults},
+                      'reason': live['reason'], 'faults': faults, 'force': UNKNOWN_FORCE if live['reason'] else FORCE},
                      {'kind': 'frame', 'live': live, 'parts': self.parts, 'widest': 250.0}):
             self.server.say(said['kind'], text_of(said))
 

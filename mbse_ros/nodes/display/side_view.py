@@ -11,6 +11,7 @@ from ...description.coordinate_units import measured_unit
 from ...errors import MbseError
 from ...machine import Machine
 from ...machine.hanging import down
+from ...payload.pointing import pointing
 from ...scale.reading import radius_origin
 from ...scale.scale_file import ScaleFile
 from ...streams.records import StateEstimate
@@ -75,6 +76,14 @@ def machine_values(machine: Machine, file: ScaleFile, view: SideView) -> dict[st
     chart = None if file.chart is None else {'radii': file.chart.radii, 'limits': file.chart.limits}
     return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart,
             'largest': machine.payload_data.limits[1], **view.values}
+
+
+def force_values(message: Any, machine: Machine) -> dict[str, Any]:
+    """Of a ToolForce: the point that is touched, size and direction with their deviations, or the component that is
+    known best, or the reason why there is none; ``axes`` of the vectors."""
+    found = pointing(np.asarray(message.force), np.asarray(message.covariance).reshape(3, 3))
+    return {'point': machine.payload_data.contact, **found._asdict(), 'along': np.asarray(message.direction),
+            'component': message.component, 'component_stddev': message.component_stddev, 'reason': message.reason}
 
 
 def channel_values(state: StateEstimate, machine: Machine) -> list[list[str | float]]:

@@ -70,6 +70,15 @@ function course(name, value) {
   return picture;
 }
 
+// The force at the tool with its 95 % interval, and its direction where that is known.
+function force_text(force) {
+  const kilo = one => number(one / 1e3, 1), vector = parts => parts.map((one, k) => one === null ? '' : `${'xyz'[k]}\u00a0${number(one, 2)}`).filter(String).join(', ');
+  if (force.component === null) return say('force_none', force.point, force.reason);
+  if (force.size === null) return say('force_along', force.point, vector(force.along), kilo(force.component), kilo(1.96 * force.component_stddev));
+  const spread = number(1.96 * force.direction_stddev * 180 / Math.PI, 0), known = force.direction.some(one => one !== null);
+  return say('force', force.point, kilo(force.size), kilo(1.96 * force.size_stddev), known ? say('force_direction', vector(force.direction), spread) : say('force_no_direction'));
+}
+
 function show_engineer(said) {
   const heads = ['', 'value', 'innovation', 'deviation', 'ratio', 'course'].map(key => key && say(key));
   by('channels').replaceChildren(...said.channels.map(([name, value, innovation, deviation, unit]) => {
@@ -82,6 +91,7 @@ function show_engineer(said) {
     return line;
   }));
   put('nis', say('nis', said.nis === null ? '–' : number(said.nis, 1), said.nis_dof, `${said.status} ${said.reason}`));
+  put('force', said.force ? force_text(said.force) : '');
   by('faults').replaceChildren(...(said.faults.length ? said.faults.map(fault => `${fault.name}: ${fault.text}`) : [say('none')]).map(
     text => Object.assign(document.createElement('li'), { textContent: text })));
 }
