@@ -147,4 +147,4 @@ def test_an_error_of_the_balance_that_the_file_states_counts() -> None:
     stated = text.replace('cylinders:\n  lift:\n', 'cylinders:\n  lift:\n    force_error: {stddev: 1000 N}\n', 1)
     more = mass_accuracy(Machine(parse_mechanism(stated))).all
     twice = mass_accuracy(Machine(parse_mechanism(stated.replace('1000 N', '2000 N', 1)))).all
-    assert stated != text and twice ** 2 - plain ** 2 == pytest.approx(4 * (more ** 2 - plain ** 2), rel=0.1)
+    assert more > 1.1 * plain and twice ** 2 - plain ** 2 == pytest.approx(4 * (more ** 2 - plain ** 2), rel=0.1)

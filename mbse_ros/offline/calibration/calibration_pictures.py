@@ -99,7 +99,7 @@ def _write_map(found: MassMap, machine: Machine, path: Path) -> None:
         cells, edges = _cells(x, y, np.where(shown, found.half_width, np.nan))
         colors = ax.pcolormesh(*edges, cells, cmap='viridis_r', vmax=float(np.quantile(cells[np.isfinite(cells)], TOP)),
                                edgecolors='white', linewidth=0.5)
-        bar = figure.colorbar(colors, ax=ax, extend='max', label=label)
+        bar = figure.colorbar(colors, cax=ax.inset_axes((1.06, 0.0, 0.05, 1.0)), extend='max', label=label)
         bar.ax.tick_params(labelsize=9, colors=INK)
         ax.set_aspect('equal', anchor='W')
     else:
@@ -118,7 +118,7 @@ def _write_map(found: MassMap, machine: Machine, path: Path) -> None:
     figure.text(left, 1 - 0.62 * top, middle, fontsize=9, color=INK)
     figure.text(left, 1 - 0.38 * top, 'Accuracy to expect over the work area', fontsize=10, fontweight='bold',
                 color=INK)
-    figure.savefig(path)
+    figure.savefig(path, bbox_inches='tight' if several else None)
 
 
 def _cells(x: np.ndarray, y: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
