@@ -23,8 +23,8 @@ def doubted_machine(machine: str, channels: Sequence[str], silent: Sequence[str]
     some = f'only {", ".join(there)}' if there else (
         f'none of the {len(channels)} channels ({", ".join(channels[:2])}, ...)')
     more = f', ... ({len(strangers)} in all)' if len(strangers) > MOST else ''
-    besides = f' There are {", ".join(strangers[:MOST])}{more}' if strangers else ''
-    return f'the bag has {some} of {machine}: is it a bag of {machine}?{besides}'
+    besides = f', but {", ".join(strangers[:MOST])}{more}' if strangers else ''
+    return f'is it a bag of {machine}? It has {some}{besides}'
 
 
 def machine_findings(frame: str, machine: Machine, payloads: Collection[str] = ()) -> list[Finding]:

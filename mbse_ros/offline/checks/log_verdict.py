@@ -274,7 +274,7 @@ def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str], other: S
         channels = *machine.channels, *machine.commands
         question = doubted_machine(machine.name, channels, silent, strangers)
         lacks = f'{"No" if question else "no"} sample of {", ".join(silent)}'
-        reason = question if len(silent) == len(channels) else f'{question} {lacks}'.lstrip()
+        reason = question if len(silent) == len(channels) else f'{question}. {lacks}' if question else lacks
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (valve: unknown needs no command)'
     reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
