@@ -29,7 +29,7 @@ from mbse_ros.bags.channel_samples import Sample
 from mbse_ros.errors import MbseError
 from mbse_ros.filters.observability.machine import mass_accuracy
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.machine.equations import cylinders_of, missing_pressures, why_unweighed
+from mbse_ros.machine.equations import actuators_of, missing_pushes, why_unweighed
 from mbse_ros.offline.bag import estimate_samples
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
@@ -179,7 +179,7 @@ def main() -> None:
         rows = [weighed(chosen, cycle(*run)) for run in runs]
         middle = np.median([row['upper'] - row['lower'] for row in rows]) / 2
         holds = [row['lower'] <= row['true'] <= row['upper'] for row in rows]
-        owners, lost = cylinders_of(chosen), ' and '.join(missing_pressures(chosen))
+        owners, lost = actuators_of(chosen), ' and '.join(missing_pushes(chosen))
         print(f'| {name} | {", ".join(" and ".join(owners[k]) for k in chosen.weighing)} '
               f'| {mass_accuracy(chosen).all:.0f} kg | {sum(holds)} of {len(holds)} | {middle:.0f} kg '
               f'| {f"a load that changes while {lost} alone move is seen late" if lost else ""} |', flush=True)

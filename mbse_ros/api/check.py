@@ -25,7 +25,7 @@ from ..errors import DescriptionError
 from ..filters.observability.machine import check_counts, mass_accuracy, payloads_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
-from ..machine.equations import check_weighs, missing_pressures, why_unweighed
+from ..machine.equations import check_weighs, missing_pushes, why_unweighed
 from ..machine.reach import BEYOND, Reach, misfits, reach_of
 from ..report.result import Answer
 from ..sources.fields import path_text
@@ -83,7 +83,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     ()
     """
     description, settings = describe(str(name)), words(tuning or {})
-    machine = Machine(description) if description.cylinders else None
+    machine = Machine(description) if description.is_machine else None
     model = machine.model if machine is not None and coordinates in (None, description.coordinate_type) else (
         load_model(description, coordinates))
     check_start(model)
@@ -102,7 +102,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
                reach_section(machine, reach), weighing_section(machine)]
     odd += payload_warnings(machine)
     try:
-        if machine.measured_volumes and machine.description.payload is not None:
+        if machine.measured_pushes and machine.description.payload is not None:
             check_weighs(machine)
             try:
                 check_counts(machine)
@@ -149,7 +149,8 @@ def machine_section(machine: Machine) -> Section:
     rows = []
     for k, (name, (low, high)) in enumerate(zip(machine.coordinates, machine.range)):
         unit = unit_of(machine.description, name)
-        moved = 'moved by cylinders' if k in machine.actuated else 'moved by no cylinder'
+        what = 'cylinder' if machine.cylinders or not machine.description.drives else 'drive'
+        moved = f'moved by {what}s' if k in machine.actuated else f'moved by no {what}'
         rows.append(TableRow(name, f'{show(low, unit, 4)} to {show(high, unit, 4)}', moved))
     return Section('coordinates of the state', tuple(rows))
 
@@ -262,9 +263,9 @@ def weighing_section(machine: Machine) -> Section:
         new = mass_accuracy(Machine(as_calibrated(description))).all
         rows.append(TableRow('without the age of the zeros', f'+- {new:.3g} kg',
                              f'as calibrated; the above: today, {age_text(description)}'))
-    rows += [TableRow(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
-             for name, volumes in missing_pressures(machine).items()]
-    return Section('weighing, by the equation of each cylinder', tuple(rows))
+    rows += [TableRow(name, 'does not weigh', f'not measured: {", ".join(pushes)}')
+             for name, pushes in missing_pushes(machine).items()]
+    return Section('weighing, by the equation of each actuator', tuple(rows))
 
 
 def _noise(machine: Machine, channel: Channel) -> str:
@@ -322,7 +323,7 @@ def model_warnings(model: Model) -> Iterable[str]:
     """What is odd about a model that can be built."""
     if not model.degrees_of_freedom and not model.system.driven:
         yield 'nothing can move: no degree of freedom is left, and there is no driver'
-    for item in _redundant(model) if not model.description.cylinders else ():     # a machine's table has them
+    for item in _redundant(model) if not model.description.is_machine else ():     # a machine's table has them
         yield (f'constraint {item}: the motion is determined, the reactions in the joints concerned are not')
     yield from _dead_point(model)
     yield from _guess(model)

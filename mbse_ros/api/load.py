@@ -27,7 +27,7 @@ Loadable = str | Path | Model | Machine
 def load(name: str | Path, *, coordinates: str | None = None, independent: Sequence[str] | None = None,
          free: Collection[str] = (), backend: str = 'auto', valve: str | None = None, attachment: str | None = None,
          scale: str | Path | None = None) -> Model | Machine:
-    """A ``Machine`` (a file with cylinders) or the ``Model`` of a mechanism.
+    """A ``Machine`` (a file with cylinders or drives) or the ``Model`` of a mechanism.
 
     ``name``: of a file in config/machines or config/mechanisms, 'n_four_bar:N', or a path to a .yaml file. Of a
     mechanism: ``coordinates`` ('natural', 'reference_point', 'relative') and ``independent`` ones (their names; empty:
@@ -46,7 +46,7 @@ def load(name: str | Path, *, coordinates: str | None = None, independent: Seque
     description = describe(str(name))
     of_mechanism = {'coordinates': coordinates, 'independent': independent, 'free': free or None,
                     'backend': None if backend == 'auto' else backend}
-    if description.cylinders:
+    if description.is_machine:
         refuse_options('a mechanism', of_mechanism)
         return Machine(_changed(description, valve, attachment, scale))
     refuse_options('a machine', {'valve': valve, 'attachment': attachment, 'scale': scale})

@@ -29,7 +29,7 @@ from ..filters.observability.machine import (
 )
 from ..filters.observability.mechanism import MODELS
 from ..machine import Machine
-from ..machine.equations import measured_equations, missing_pressures, why_unweighed
+from ..machine.equations import measured_equations, missing_pushes, why_unweighed
 from ..report.files import read_table
 from ..report.text import number
 from .checked import checked
@@ -65,8 +65,8 @@ def few_of(poses: Poses) -> Poses:
 def payload_by_poses(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]
                      ) -> dict[str, PayloadObservability]:
     """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
-    volumes = [c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure']
-    if machine.description.payload is None or not measured_equations(machine, volumes):
+    pushes = [c.name for c in machine.all_channels if c.sensor.name in sensors and c.name in machine.measured_pushes]
+    if machine.description.payload is None or not measured_equations(machine, pushes):
         return {}
     return {label: payload_observability(machine, sensors, poses) for label, poses in sets.items()}
 
@@ -172,21 +172,22 @@ def weighing_lines(machine: Machine, sensors: Sequence[str], found: MassAccuracy
         return []
     chosen = _with_pressures(machine, sensors)
     if found is None:
-        return [f'no mass: of no cylinder are all pressures among the sensors: motion alone; to weigh, '
-                f'{_to_add(machine, chosen)}' if machine.volumes else f'no mass: {why_unweighed(chosen)}']
+        what = 'of no cylinder are all pressures' if machine.cylinders else 'of no drive is the effort'
+        return [f'no mass: {what} among the sensors: motion alone; to weigh, {_to_add(machine, chosen)}'
+                if machine.actuators.entries else f'no mass: {why_unweighed(chosen)}']
     each = ', '.join(f'{name} +- {number(kg)} kg' for name, kg in found.each.items())
     lines = [f'weighing, positions known, 95 % in a usual pose: {each}; together +- {number(found.all)} kg']
-    return lines + ([f'does not weigh: {", ".join(missing_pressures(chosen))}; for that, {_to_add(machine, chosen)}']
-                    if missing_pressures(chosen) else [])
+    return lines + ([f'does not weigh: {", ".join(missing_pushes(chosen))}; for that, {_to_add(machine, chosen)}']
+                    if missing_pushes(chosen) else [])
 
 
 def _to_add(machine: Machine, chosen: Machine) -> str:
     """What equations lack that do not weigh with the chosen sensors, by the names of sensors; what the file has none
     of, by channels."""
-    own = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    own = {c.name: c.sensor.name for c in machine.all_channels if c.name in machine.measured_pushes}
     return 'add to the sensors: ' + '; or '.join(
-        ' and '.join(own.get(volume, f'pressure/{volume} (not in the file)') for volume in volumes)
-        for volumes in missing_pressures(chosen).values())
+        ' and '.join(own.get(push, f'{push} (not in the file)') for push in pushes)
+        for pushes in missing_pushes(chosen).values())
 
 
 def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadObservability]:
@@ -194,11 +195,11 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
     found: dict[str, PayloadObservability] = {}
     if machine.description.payload is None:
         return found
-    by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
-    for needed in machine.pressure_needs:
-        added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
-        if added and all(name in by_volume for name in added):
-            names = [by_volume[name] for name in added]
+    owners = {c.name: c.sensor.name for c in machine.all_channels if c.name in machine.measured_pushes}
+    for needed in machine.push_needs:
+        added = [name for name in machine.actuators.entries if name in needed and owners.get(name) not in sensors]
+        if added and all(name in owners for name in added):
+            names = [owners[name] for name in added]
             found[' and '.join(names)] = payload_observability(machine, [*sensors, *names], poses)
     return found
 

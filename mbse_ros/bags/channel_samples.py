@@ -15,7 +15,7 @@ from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 
 Refuse = Callable[[SampleError], None]
 MANY = 32       # unknown names of one message that are reported: a message may hold a million
-_PLURAL = {'position': 'positions', 'velocity': 'velocities'}
+_PLURAL = {'position': 'positions', 'velocity': 'velocities', 'effort': 'efforts'}
 Fields = dict[str, dict[str, str]]  # of a message: field -> name or axis -> channel
 
 
@@ -96,10 +96,11 @@ def is_strange(error: SampleError) -> bool:
 
 
 def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:
-    """Reader of a JointState: ``joints`` has, by name, the channel of the field 'position', of 'velocity' or both.
+    """Reader of a JointState: ``joints`` has, by name, the channels of the fields 'position', 'velocity' and 'effort'.
 
     ``refuse`` gets a SampleError for a name that is not among them, and for a field of another length than the names;
-    the field that is right is read. A field without values is not there; velocities nobody asks for are not looked at.
+    the field that is right is read. A field without values is not there; velocities and efforts that nobody asks for
+    are not looked at.
     """
     expected = 'one of ' + ', '.join(joints)
     wanted = {field for fields in joints.values() for field in fields}
@@ -107,8 +108,9 @@ def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> Top
     def samples_of(topic: str, message: Any) -> list[Sample]:
         stamp, names = stamp_of(message), message.name
         fields = {'position': message.position.tolist()}
-        if 'velocity' in wanted:
-            fields['velocity'] = message.velocity.tolist()
+        for field in ('velocity', 'effort'):
+            if field in wanted:
+                fields[field] = getattr(message, field).tolist()
         empty = not any(fields.values())
         for field, values in list(fields.items()):
             if len(values) != len(names):

@@ -4,10 +4,10 @@ becomes one of a channel, as a map says it: (number * unit + offset) * scale.
 
 ``position/<name>``, ``velocity/<name>``: of a cylinder (m, m/s), or of the coordinate or inclinometer of this name (m
 or rad); ``pressure/<volume or supply>``, Pa; ``gyro/<sensor>``, rad/s, and ``accelerometer/<sensor>``, m/s^2, with
-``.x``, ``.y`` or ``.z`` along the axes of the sensor; ``command/<valve>``, V.
+``.x``, ``.y`` or ``.z`` along the axes of the sensor; ``command/<valve>``, V; ``effort/<drive>``, N m, N or A.
 Without an axis a gyro is its z and an accelerometer its x, as of the sensors of a mechanism in a plane.
-Of mechanisms alone: ``effort/<sensor>``, the force of a driver, ``value/<sensor>.x``, position or velocity of a point,
-``input/<name>``, N or N m.
+Of mechanisms alone: ``effort/<sensor>``, the force of a driver (read as the effort of a drive, which machines have),
+``value/<sensor>.x``, position or velocity of a point, ``input/<name>``, N or N m.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ..description.language.entry import Entry
 from ..description.language.units import parse_unit, split_number
 
 UNITS = {'position': ('m', 'rad'), 'velocity': ('m/s', 'rad/s'), 'pressure': ('Pa',), 'gyro': ('rad/s',),
-         'accelerometer': ('m/s^2',), 'command': ('V',), 'effort': ('N', 'N*m'), 'value': ('m', 'm/s'),
+         'accelerometer': ('m/s^2',), 'command': ('V',), 'effort': ('N', 'N*m', 'A'), 'value': ('m', 'm/s'),
          'input': ('N', 'N*m')}
 EXAMPLES = {'position': 'position/lift', 'velocity': 'velocity/lift', 'pressure': 'pressure/lift_rod',
             'gyro': 'gyro/boom.z', 'accelerometer': 'accelerometer/boom.x', 'command': 'command/lift_valve',
-            'effort': 'effort/driver_force', 'value': 'value/tip.x', 'input': 'input/torque'}
+            'effort': 'effort/elbow', 'value': 'value/tip.x', 'input': 'input/torque'}
 IMU_FIELDS = {'gyro': 'angular_velocity', 'accelerometer': 'linear_acceleration'}
 NOT_THERE = (-1.0, *[0.0] * 8)      # a covariance: the message's way to say that the field is not measured
 COMMANDS = ('command',)
-OF_MECHANISMS = ('effort', 'value', 'input')
+OF_MECHANISMS = ('value', 'input')
 SENSORS = tuple(kind for kind in UNITS if kind not in (*COMMANDS, *OF_MECHANISMS))
 _USUAL_AXIS = {'gyro': 'z', 'accelerometer': 'x'}
 

@@ -183,23 +183,26 @@ class BagWriter:
             raise BagError(str(self.folder), str(error)) from error
         for volume, value in values['pressure'].items():
             self.write_pressure(stamp_ns, volume, value)
-        if values['position'] or values['velocity']:
-            self.write_position(stamp_ns, values['position'], values['velocity'])
+        if values['position'] or values['velocity'] or values['effort']:
+            self.write_position(stamp_ns, values['position'], values['velocity'], values['effort'])
         for sensor, fields in imus.items():
             self.write_imu(stamp_ns, sensor, **fields)
         if values['command']:
             self.write_command(stamp_ns, values['command'])
 
-    def write_position(self, stamp_ns: int, position: Mapping[str, float], velocity: Mapping[str, float] = {}) -> None:
-        """Piston positions from closed, m, or angles, rad, and their rates, by name; NaN where a name has only one."""
-        if not velocity:
+    def write_position(self, stamp_ns: int, position: Mapping[str, float], velocity: Mapping[str, float] = {},
+                       effort: Mapping[str, float] = {}) -> None:
+        """Piston positions from closed, m, or angles, rad, their rates, and efforts of drives, N m, N or A, by name;
+        NaN where a name has only one."""
+        if not velocity and not effort:
             self._write_sensor(self.topics.position, stamp_ns, tuple(position), position.values())
             return
-        names = list(dict.fromkeys([*position, *velocity]))
+        names = list(dict.fromkeys([*position, *velocity, *effort]))
+        fields = {'position': position, 'velocity': velocity, 'effort': effort}
         self.write(self.topics.position, JOINT_STATE, stamp_ns, {
             'header': self._header(stamp_ns), 'name': names,
-            'position': [position.get(name, math.nan) for name in names] if position else [],
-            'velocity': [velocity.get(name, math.nan) for name in names]})
+            **{field: [values.get(name, math.nan) for name in names] if values else []
+               for field, values in fields.items()}})
 
     def write_imu(self, stamp_ns: int, sensor: str, gyro: Mapping[str, float] | None = None,
                   accelerometer: Mapping[str, float] | None = None) -> None:

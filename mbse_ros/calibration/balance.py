@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balance of forces of a machine over many instants: what is missing, and its exact derivatives by all numbers.
 
-A log is taken in short windows: position, speed, acceleration and pressures, averaged by one and the same weight. A
-straight parabola through the positions of a window is, by its second derivative, the mean of the acceleration with the
-weight (1 - x^2)^2; with the same weight on positions and pressures the balance of forces holds for the means, also
-while valves switch and the machine sways. All is linear in the samples, so their noise gives that of the means.
+A log is taken in short windows: position, speed, acceleration and pressures or efforts, averaged by one and the same
+weight. A straight parabola through the positions of a window is, by its second derivative, the mean of the acceleration
+with the weight (1 - x^2)^2; with the same weight on positions and pressures the balance of forces holds for the means,
+also while valves switch and the machine sways. All is linear in the samples, so their noise gives that of the means.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..filters.force_balance import ForceBalance, force_balance
-from ..filters.hydraulic_state import direct, state_names, uncertain_delays
+from ..filters.hydraulic_state import PUSHED, direct, state_names, uncertain_delays
 from ..machine import Machine
 from ..machine.equations import check_single, missing_words
 
-WINDOW = 0.5        # s
+WINDOW, OF_ARMS = 0.5, 0.2          # s: of machines that move by strokes, and of arms, which are faster
 FEWEST = 8          # samples of a channel in a window
 HOLE = 0.15         # of a window that may be without samples
 KINDS = ('position', 'velocity', 'acceleration')
-NEEDED = ('position/', 'pressure/', 'inclination/', 'base_acceleration/')
+NEEDED = ('position/', *PUSHED, 'inclination/', 'base_acceleration/')
 
 Samples = tuple[np.ndarray, np.ndarray]     # times (n,), s, and values (n,)
 STEADY = 2.0        # times the transition velocity of the friction, from which it moves
@@ -56,36 +56,42 @@ class Windows:
         return Windows(self.t[chosen], self.X[chosen], self.covariance[chosen], self.ends[chosen])
 
 
+def window_length(machine: Machine) -> float:
+    """Of the windows of a log, s."""
+    return WINDOW if machine.cylinders else OF_ARMS
+
+
 def needed_states(machine: Machine) -> tuple[str, ...]:
-    """Entries of the state that the equations need whose pressures sensors measure; the others of the balance count
-    for nothing."""
-    pressures = {f'pressure/{name}' for k in machine.weighing for name in machine.pressure_needs[k]}
+    """Entries of the state that the equations need whose pressures and efforts sensors measure; the others of the
+    balance count for nothing."""
+    pushes = {name for k in machine.weighing for name in machine.push_needs[k]}
     return tuple(name for name in state_names(machine)[0] if name.startswith(NEEDED)
-                 and (name in pressures or not name.startswith('pressure/')))
+                 and (name in pushes or not name.startswith(PUSHED)))
 
 
 def check_measured(machine: Machine) -> None:
     """Raise DescriptionError where the sensors of a machine measure all that it needs of no equation of its force
     balance."""
     missing = missing_words(machine)
-    if not machine.volumes:
+    if not machine.actuators.entries:
         missing = '; or '.join(f'pressure/{name}_piston and pressure/{name}_rod' for name in machine.cylinders)
     if not machine.weighing:
         raise DescriptionError(machine.description.file, 'sensors',
-                               [f'pressure/{name}' for name in machine.measured_volumes],
-                               'both pressures of a cylinder, best of all, to calibrate'
-                               + (missing and f'; missing: {missing}'))
+                               list(machine.measured_pushes), 'both pressures of a cylinder, or the effort of a drive, '
+                               'best of all, to calibrate' + (missing and f'; missing: {missing}'))
     if names := [name for name in needed_states(machine) if name not in direct(machine)]:
         raise DescriptionError(machine.description.file, 'sensors', None,
                                'a sensor for each of these, which the force balance needs: ' + ', '.join(names))
 
 
-def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = WINDOW) -> Windows:
-    """Windows of a log, one after the other, in which all that is needed is measured; ``series``: by channel.
+def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = 0.0) -> Windows:
+    """Windows of a log, one after the other, in which all that is needed is measured; ``series``: by channel;
+    ``length``, s, 0: ``window_length``.
 
     Raises DescriptionError where no sensor of the machine measures a coordinate or a volume by itself.
     """
     check_measured(machine)
+    length = length or window_length(machine)
     names, channels = state_names(machine)[0], direct(machine)
     size = len(names) * (1 + uncertain_delays(machine))
     needed = {name: channels[name] for name in needed_states(machine)}
@@ -138,9 +144,9 @@ def _empty(size: int, g: int) -> Windows:
 @dataclass(frozen=True)
 class Moments:
     """Instants (n,) at which forces are looked at: ``near`` (n, n_q - g) and states ``X`` (n, nx) as force_balance has
-    them; ``counts`` (n, a): equations whose cylinders move; ``variance`` (n, a) of each by the noise of the samples
+    them; ``counts`` (n, a): equations whose actuators move; ``variance`` (n, a) of each by the noise of the samples
     and by what the means of a window leave out;
-    ``pistons``, ``speeds`` (n, cylinders), m and m/s; ``levers`` (n, a) of the cylinders' forces in the equations;
+    ``pistons``, ``speeds`` (n, actuators), m and m/s, or rad; ``levers`` (n, a) of their forces in the equations;
     ``t`` (n,), s."""
 
     near: np.ndarray
@@ -158,7 +164,7 @@ class Moments:
 
 
 class CalibrationBalance:
-    """Of one machine, its functions built once. ``equations``: names of its equations, by their cylinders; ``X``:
+    """Of one machine, its functions built once. ``equations``: names of its equations, by their actuators; ``X``:
     symbols of a window's state, with its rates where they count. Raises DescriptionError where a sensor is missing."""
 
     def __init__(self, machine: Machine) -> None:
@@ -167,7 +173,7 @@ class CalibrationBalance:
         self.machine, (self.names, _) = machine, state_names(machine)
         self.found: ForceBalance = force_balance(machine, self.names, rated=True)
         self.X = ca.vertcat(self.found.X, self.found.rate)
-        self.equations = tuple('+'.join(name for name, own in zip(machine.cylinders, row) if own)
+        self.equations = tuple('+'.join(name for name, own in zip(machine.actuators.names, row) if own)
                                for row in self.found.concerns)
 
     def terms(self, moments: Moments, numbers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -207,7 +213,7 @@ class CalibrationBalance:
         mechanism cannot reach are left out."""
         near, reached = self.solved(windows.X[:, :len(self.machine.coordinates)])
         w = windows.part(reached)
-        n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), self.X.numel()
+        n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.actuators), self.X.numel()
         if not n:
             equations, pistons = np.zeros((0, a)), np.zeros((0, c))
             return Moments(near, w.X, equations, equations, pistons, pistons, equations, w.t)
@@ -218,8 +224,8 @@ class CalibrationBalance:
                          ((rates, c), (slopes, a)))
         variance = np.einsum('nai,nij,naj->na', slopes, w.covariance, slopes)
         bend = np.abs(self.bend(near, w.X, half, mass))
-        pressures = [i for i, name in enumerate(self.names) if name.startswith('pressure/')]
-        forces = (np.abs(slopes[:, :, pressures]) @ np.abs(w.X[:, pressures, None]))[:, :, 0]
+        pushes = [i for i, name in enumerate(self.names) if name.startswith(PUSHED)]
+        forces = (np.abs(slopes[:, :, pushes]) @ np.abs(w.X[:, pushes, None]))[:, :, 0]
         straight = bend < np.maximum(np.sqrt(variance), EXACT * forces)
         variance += (STRAIGHT * np.where(straight, bend, 0.0)) ** 2
         moving = self._moving(pistons, speeds, rates, w, half)
@@ -255,15 +261,13 @@ class CalibrationBalance:
 
     def _moving(self, pistons: np.ndarray, speeds: np.ndarray, rates: np.ndarray, w: Windows, half: float
                 ) -> np.ndarray:
-        """Cylinders (n, c) whose friction is known by their motion over the whole window, inside their stroke."""
+        """Actuators (n, c) whose friction is known by their motion over the whole window, inside their stroke."""
         g = len(self.machine.coordinates)
         change = np.abs(np.einsum('nci,ni->nc', rates[:, :, g:2 * g], w.X[:, 2 * g:3 * g])) * half * MORE
         doubt = np.sqrt(np.maximum(np.einsum('nci,nij,ncj->nc', rates, w.covariance, rates), 0.0))
-        cylinders = self.machine.description.cylinders.values()
-        least = STEADY * np.array([cylinder.friction.transition_velocity.value for cylinder in cylinders])
+        least = STEADY * np.array(self.machine.actuators.transitions)
         low, high = self.machine.stroke.T
-        room = MARGIN * (high - low) + np.array([0.0 if c.end_stop is None else c.end_stop.length.value
-                                                 for c in cylinders])
+        room = np.where(np.isfinite(high), MARGIN * (high - low), 0.0) + np.array(self.machine.actuators.ends)
         inside = (pistons > low + room) & (pistons < high - room)
         ends = rates[:, :, g:2 * g] @ w.ends * np.sign(speeds)[:, :, None]
         steady = (ends > least[:, None]).all(axis=2)

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..filters.force_error import TIME
 from ..filters.hydraulic_model import largest_pressure
-from .balance import WINDOW
+from ..machine.actuators import SPAN
+from .balance import WINDOW, window_length
 from .fit import LEAST, CalibrationProblem
 
 BEYOND = 2.0        # times what the noise of the samples makes, up to which nothing is missing
@@ -26,26 +27,34 @@ NODES = 41          # of the weight of a window
 
 @dataclass(frozen=True)
 class FoundError:
-    """Of an equation ``name`` with ``cylinders``: ``stddev``, N at the pistons, 0 where what is left is the noise of
-    the samples; ``time``, s; ``full``: the force at full pressure, N."""
+    """Of an equation ``name`` with ``actuators``: ``stddev``, N at the pistons, of drives in the ``unit`` of effort, 0
+    where what is left is the noise of the samples; ``time``, s; ``full``: the force at full pressure, or the largest
+    effort."""
 
     name: str
-    cylinders: tuple[str, ...]
+    actuators: tuple[str, ...]
     stddev: float
     time: float
     full: float
+    unit: str = 'N'
 
     @property
     def line(self) -> str:
         """In words."""
-        return (f'{self.name}: {self.stddev:,.0f} N are missing from the force balance (1 sigma), for {self.time:.2g} '
-                f's: of {self.full * 1e-3:,.0f} kN at full pressure')
+        size, of = (f'{self.stddev:,.0f}', f'{self.full * 1e-3:,.0f} kN at full pressure') if self.unit == 'N' else (
+            f'{self.stddev:.2g}', f'{self.full:,.0f} {self.unit}, the largest effort')
+        return (f'{self.name}: {size} {self.unit} are missing from the force balance (1 sigma), for {self.time:.2g} '
+                f's: of {of}')
 
 
 def found_errors(problem: CalibrationProblem, u: np.ndarray) -> tuple[FoundError, ...]:
     """Of each equation with enough windows, at errors ``u`` of the numbers."""
     machine, found = problem.balance.machine, []
-    cylinders, largest = machine.description.cylinders, largest_pressure(machine)
+    length, errors = window_length(machine), machine.actuators.errors
+    full_of = dict(zip(machine.actuators.names, (  # N or N m of each, and its unit
+        (SPAN / unit, machine.description.drives[name].effort) if name in machine.description.drives
+        else (largest_pressure(machine) * machine.description.cylinders[name].piston_area, 'N')
+        for name, (_, _, unit) in zip(machine.actuators.names, errors))))
     forces = [np.where(log.moments.counts, problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12), np.nan)
               for log in problem.logs]
     noises = [log.moments.variance / np.maximum(log.moments.levers, 1e-12) ** 2 for log in problem.logs]
@@ -55,30 +64,30 @@ def found_errors(problem: CalibrationProblem, u: np.ndarray) -> tuple[FoundError
         if len(r) < LEAST:
             continue
         noise = float(np.mean(np.concatenate([item[some, k] for item, some in zip(noises, own)])))
-        pairs = np.concatenate([(force[:-1, k] * force[1:, k])[np.diff(log.moments.t) < 1.5 * WINDOW]
+        pairs = np.concatenate([(force[:-1, k] * force[1:, k])[np.diff(log.moments.t) < 1.5 * length]
                                 for force, log in zip(forces, problem.logs)])
         pairs = pairs[np.isfinite(pairs)]
-        names = tuple(item for item, acts in zip(cylinders, problem.balance.found.concerns[k]) if acts)
-        full = largest * min(cylinders[item].piston_area for item in names)
+        names = tuple(item for item, acts in zip(machine.actuators.names, problem.balance.found.concerns[k]) if acts)
+        full, unit = min(full_of[item] for item in names)
         variance, stddev, time = float(np.mean(r ** 2)), 0.0, TIME
         if variance > BEYOND ** 2 * noise:
-            time = correlation_time(float(np.mean(pairs)) / (variance - noise)) if len(pairs) >= LEAST else TIME
-            stddev = ((variance - noise) / window_covariances(np.array([time]))[0, 0]) ** 0.5
-        found.append(FoundError(name, names, float(stddev), time, full))
+            time = correlation_time(float(np.mean(pairs)) / (variance - noise), length) if len(pairs) >= LEAST else TIME
+            stddev = ((variance - noise) / window_covariances(np.array([time]), length)[0, 0]) ** 0.5
+        found.append(FoundError(name, names, float(stddev), time, full, unit))
     return tuple(found)
 
 
-def correlation_time(share: float) -> float:
+def correlation_time(share: float, length: float = WINDOW) -> float:
     """Within ``TIMES`` that with which the first autocovariance of windows is this share of their variance."""
-    own, next_ = window_covariances(TIMES)
+    own, next_ = window_covariances(TIMES, length)
     return float(np.interp(share, next_ / own, TIMES))
 
 
-def window_covariances(times: np.ndarray) -> np.ndarray:
-    """Variances of the means of windows, and covariances with the next (2, k), of processes of variance 1 with these
-    correlation times (k,), s."""
+def window_covariances(times: np.ndarray, length: float = WINDOW) -> np.ndarray:
+    """Variances of the means of windows of a ``length``, s, and covariances with the next (2, k), of processes of
+    variance 1 with these correlation times (k,), s."""
     x = np.linspace(-1.0, 1.0, NODES)
     weight = (1 - x ** 2) ** 2 / np.sum((1 - x ** 2) ** 2)
-    apart = 0.5 * WINDOW * (x[:, None] - x)
+    apart = 0.5 * length * (x[:, None] - x)
     return np.array([[weight @ np.exp(-np.abs(apart + lag) / time) @ weight for time in np.atleast_1d(times)]
-                     for lag in (0.0, WINDOW)])
+                     for lag in (0.0, length)])

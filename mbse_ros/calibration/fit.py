@@ -71,6 +71,7 @@ class CalibrationProblem:
         self.size = len(self.prior) + len(self.loads)
         self.noise = np.ones(len(balance.equations))
         self.spread, (self.low, self.high) = p.stddev, bounds_of(balance.machine)
+        self._gains = _gains(balance)
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers of the file (k,), SI."""
@@ -103,12 +104,27 @@ class CalibrationProblem:
         """Of all equations that count (r,), in standard deviations, and their derivatives (r, k + l)."""
         parts, slopes = [np.zeros(0)], [np.zeros((0, self.size))]
         for log in self.logs:
-            g, J = self.missing(log, u)
-            sigma = np.sqrt(log.moments.variance) * self.noise
+            r, J = self.normalised(log, u)
             own = log.moments.counts
-            parts.append((g / sigma)[own])
-            slopes.append((J / sigma[:, :, None])[own])
+            parts.append((r / self.noise)[own])
+            slopes.append((J / self.noise[:, None])[own])
         return np.concatenate(parts), np.concatenate(slopes)
+
+    def normalised(self, log: CalibrationLog, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is missing (n, a) in a log, in standard deviations of its samples, and derivatives (n, a, k + l).
+
+        The noise is that of the samples: where they are those of one effort what is missing counts as they would show
+        it, times the gain. A gain that is hardly known would else grow, as that makes their noise smaller.
+        """
+        g, J = self.missing(log, u)
+        sigma, x = np.sqrt(log.moments.variance), self.numbers(u)
+        r, J = g / sigma, J / sigma[:, :, None]
+        for k, place in self._gains.items():
+            share = x[place] / self.prior[place]
+            J[:, k] *= share
+            J[:, k, :len(self.prior)] += r[:, k, None] * self.factor[place] / self.prior[place]
+            r[:, k] *= share
+        return r, J
 
     def solve(self, start: np.ndarray | None = None) -> np.ndarray:
         """The most likely u."""
@@ -161,8 +177,7 @@ class CalibrationProblem:
             series = []
             for log in self.logs:
                 own = log.moments.counts[:, k]
-                g, _ = self.missing(log, u)
-                series.append(g[own, k] / np.sqrt(log.moments.variance[own, k]))
+                series.append(self.normalised(log, u)[0][own, k])
             together = np.concatenate(series) if series else np.zeros(0)
             if len(together) < LEAST:
                 continue
@@ -171,6 +186,18 @@ class CalibrationProblem:
             variance = np.mean(np.concatenate(cut) ** 2)
             found[k] = np.sqrt(max(variance, 1.0) * max(_depend(cut, variance), 1.0))
         return found
+
+
+def _gains(balance: CalibrationBalance) -> dict[int, int]:
+    """By the place of each equation of one effort: that of its uncertain gain among the numbers."""
+    machine, found = balance.machine, {}
+    sensors = {channel.name: channel.sensor.name for channel in machine.all_channels if channel.sensor.drive}
+    for k, row in enumerate(machine.weighing):
+        names = [sensors.get(name, '') for name in machine.push_needs[row]]
+        key = f'sensors.{names[0]}.gain'
+        if len(names) == 1 and key in machine.parameters.names:
+            found[k] = machine.parameters.names.index(key)
+    return found
 
 
 def _depend(series: Sequence[np.ndarray], variance: float) -> float:

@@ -74,8 +74,9 @@ def bounds_of(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     found, names = scalars(machine.description), machine.parameters.names
     ends = [found[key].range if key in found else (-np.inf, np.inf) for key in names]
     low, high = np.array(ends, dtype=float).reshape(-1, 2).T
-    for cylinder in machine.cylinders:
-        coulomb, static = (f'cylinders.{cylinder}.friction.{name}' for name in ('coulomb', 'static'))
+    for owner in (*(f'cylinders.{name}' for name in machine.cylinders),
+                  *(f'drives.{name}' for name in machine.description.drives)):
+        coulomb, static = (f'{owner}.friction.{name}' for name in ('coulomb', 'static'))
         if coulomb in names and static in found:
             high[names.index(coulomb)] = found[static].value
         if static in names and coulomb in found:
@@ -97,6 +98,8 @@ def _matching(description: MechanismDescription, pattern: str, word: str) -> dic
     for name, cylinder in description.cylinders.items():
         known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
         forms |= forms_of(name, cylinder)
+    for name in description.drives:
+        forms |= drive_forms(name)
     known = {key: item for key, item in forms.items()       # only a pattern that names a new form asks for it
              if key.rpartition('.')[2] in pattern or '.parallel.' in pattern} | known
     fits = re.compile('.*'.join(map(re.escape, pattern.removeprefix('parameters.').split('*'))))
@@ -124,6 +127,14 @@ def forms_of(name: str, cylinder: Cylinder) -> dict[str, Scalar]:
     return {**{f'cylinders.{name}.friction.{key}': Scalar(1.0, stddev=0.3, range=span) for key in scales},
             **{f'cylinders.{name}.parallel.{key}': Scalar(0.0, stddev=stddev, range=PARALLEL[key].ends)
                for key, stddev in usual.items()}}
+
+
+def drive_forms(name: str) -> dict[str, Scalar]:
+    """The same of a drive."""
+    span = not_negative('1').ends
+    return {**{f'drives.{name}.friction.{key}': Scalar(1.0, stddev=0.3, range=span)
+               for key in ('scale', 'forward_scale', 'backward_scale')},
+            f'drives.{name}.friction.load': Scalar(0.0, stddev=0.1, range=not_negative('1', 1.0).ends)}
 
 
 def _deviation(key: str, value: float, text: str, word: str) -> float:

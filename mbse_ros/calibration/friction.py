@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of each cylinder over its speed: what bags say, and the model of the file before and after their fit."""
+"""Friction of each actuator over its speed: what bags say, and the model of the file before and after their fit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ GRID, ROOM = 401, 1.05  # instants of a curve, and its end by the fastest window
 
 @dataclass(frozen=True)
 class FrictionFit:
-    """Of one cylinder, N and m/s. Of the windows (n,) of all bags ``speed`` and ``force``: that of the pressures minus
-    inverse dynamics with the numbers found; ``counts``: it moved steadily, so that the fit took the window.
+    """Of one cylinder, N and m/s, or one drive, N m and rad/s. Of the windows (n,) of all bags ``speed`` and ``force``:
+    that of the pressures, or the effort, minus inverse dynamics with the numbers found; ``counts``: it moved steadily,
+    so that the fit took the window.
 
-    The friction depends on the pressures, too; a curve is for one pair, ``pressures`` (volumes,), Pa, the medians of
-    the windows that count, and ``reduced`` (n,) is the force less what the model has between its pressures and these.
+    The friction depends on the pressures, too; a curve is for one pair, ``pressures`` (pushes,), Pa or N m, the medians
+    of the windows that count, and ``reduced`` (n,) is the force less what the model has between its pressures and them.
     Curves (m,) over ``grid``: ``fitted`` with its 95 % band from ``lower`` to ``upper``, by the covariance of the
     numbers; ``before``: with the numbers of the file.
     """
@@ -41,13 +42,13 @@ class FrictionFit:
 
 
 def friction_fits(problem: CalibrationProblem, u: np.ndarray, covariance: np.ndarray) -> dict[str, FrictionFit]:
-    """By cylinder, with errors ``u`` and the ``covariance`` (k, k) of the numbers, SI (Pyrhönen et al., mass
+    """By actuator, with errors ``u`` and the ``covariance`` (k, k) of the numbers, SI (Pyrhönen et al., mass
     estimation, Fig. 6). Without cylinders that never counted, or whose friction no equation has alone."""
     balance, found = problem.balance, {}
     for k, concerned in enumerate(balance.found.concerns):
         if concerned.sum() == 1 and any(log.moments.counts[:, k].any() for log in problem.logs):
             place = int(np.argmax(concerned))
-            found[balance.machine.cylinders[place]] = _fit_of(problem, u, covariance, k, place)
+            found[balance.machine.actuators.names[place]] = _fit_of(problem, u, covariance, k, place)
     return found
 
 
@@ -76,15 +77,15 @@ def _fit_of(problem: CalibrationProblem, u: np.ndarray, covariance: np.ndarray, 
 
 
 def _functions(balance: CalibrationBalance, k: int, place: int) -> tuple[ca.Function, ca.Function]:
-    """``(near, X, numbers, mass)`` -> friction of a cylinder, its lever in equation ``k``, pressures (volumes,), as
+    """``(near, X, numbers, mass)`` -> friction of a cylinder, its lever in equation ``k``, pressures (pushes,), as
     they are without the sensors' errors; ``(speed, pressures, numbers)`` -> friction, derivatives by the numbers."""
     machine, b = balance.machine, balance.found
-    p, numbers = state_parts(balance.names, without_sensor_errors(machine, balance.names, b.X, b.rate))['pressure'], \
+    p, numbers = state_parts(balance.names, without_sensor_errors(machine, balance.names, b.X, b.rate))['pushes'], \
         machine.parameters.symbol
     speed, pressures = ca.SX.sym('speed'), ca.SX.sym('pressures', p.numel())
-    speeds = ca.SX.zeros(len(machine.cylinders))
+    speeds = ca.SX.zeros(len(machine.actuators))
     speeds[place] = speed
-    friction = machine.circuit.friction_forces(speeds, pressures)[place]
+    friction = machine.actuators.friction_forces(speeds, pressures)[place]
     here = ca.substitute([friction], [speed, pressures], [b.speeds[place], p])[0]
     return (ca.Function('mbse_friction', [b.near, balance.X, numbers, balance.mass], [here, b.levers[k, place], p]),
             ca.Function('mbse_friction_curve', [speed, pressures, numbers],

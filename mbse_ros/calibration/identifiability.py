@@ -17,7 +17,10 @@ UNKNOWN = 'unknown'         # begins the name of an unknown load
 LEARNT = 0.9        # of a deviation before: a number that is known no better is hardly determined
 CORRELATED = 0.9    # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
+ONE_JOINT = 0.3     # rad or m, the same of a drive
 HELPS = 3           # pieces of advice
+ADVICE = ['move all joints of the drives at once, each both ways over a radian or more, at several speeds: what one '
+          'motion cannot distinguish, another does']
 LEAST_GAIN = 0.2    # nats that a motion must add to be advised
 TAKEN = 0.01        # of the largest load: one of which nothing is known, known so well, is not taken for a number
 BLIND = 1e-9        # of the information of the prior: nothing depends on the number
@@ -59,19 +62,23 @@ def _blind(balance: CalibrationBalance, fit: CalibrationFit, k: int) -> bool:
 def _of_motion(balance: CalibrationBalance, logs: Sequence[CalibrationLog]) -> list[str]:
     """Of cylinders that did not move, in one direction alone, or in one pose."""
     machine, lines = balance.machine, []
-    for c, name in enumerate(machine.cylinders):
+    for c, name in enumerate(machine.actuators.names):
+        what = 'cylinder' if name in machine.cylinders else 'drive'
         rows = balance.found.concerns[:, c]
         counts = [np.logical_or.reduce(log.moments.counts[:, rows], axis=1) for log in logs]
         speeds = np.concatenate([log.moments.speeds[own, c] for log, own in zip(logs, counts)])
         places = np.concatenate([log.moments.pistons[own, c] for log, own in zip(logs, counts)])
         if not len(speeds):
-            lines.append(f'cylinder {name} never moved steadily, away from its ends: its friction keeps its prior, '
+            lines.append(f'{what} {name} never moved steadily, away from its ends: its friction keeps its prior, '
                          'and its forces do not determine masses: move it')
             continue
         if (speeds > 0).all() or (speeds < 0).all():
             lines.append(_one_way(balance, logs, counts, c, bool(speeds[0] > 0)))
         low, high = machine.stroke[c]
-        if np.ptp(places) < ONE_POSE * (high - low):
+        if what == 'drive' and np.ptp(places) < ONE_JOINT:
+            lines.append(f'drive {name} moved in one pose alone ({places.min():.2f} to {places.max():.2f}): masses, '
+                         'their centres and the offset of its effort cannot be distinguished: move it farther')
+        elif np.isfinite(high) and np.ptp(places) < ONE_POSE * (high - low):
             lines.append(f'cylinder {name} moved in one pose alone ({1e3 * places.min():.0f} to '
                          f'{1e3 * places.max():.0f} mm): masses, their centres, the base and the offsets of its '
                          'pressures cannot be distinguished: move it over its stroke')
@@ -82,14 +89,18 @@ def _one_way(balance: CalibrationBalance, logs: Sequence[CalibrationLog], counts
              out: bool) -> str:
     """Of cylinder ``c``, which moved one way alone."""
     machine = balance.machine
-    first = balance.names.index(f'pressure/{machine.volumes[0]}')
-    p = np.concatenate([log.moments.X[own, first:first + len(machine.volumes)] for log, own in zip(logs, counts)])
-    values, symbol = machine.system.values, ca.SX.sym('p', len(machine.volumes))
-    hydraulic = ca.Function('forces', [symbol, values.symbol], [machine.circuit.hydraulic_forces(symbol)])
+    first, entries = balance.names.index(machine.actuators.entries[0]), machine.actuators.entries
+    p = np.concatenate([log.moments.X[own, first:first + len(entries)] for log, own in zip(logs, counts)])
+    values, symbol = machine.system.values, ca.SX.sym('p', len(entries))
+    hydraulic = ca.Function('forces', [symbol, values.symbol], [machine.actuators.forces(symbol)])
     force = hydraulic(p.T, values.mean).full()[c]
     lifting = bool(np.median(force) > 0) == out
     word, other = ('lifting', 'lower it') if lifting else ('lowering', 'lift it')
-    return (f'cylinder {machine.cylinders[c]} only moved {"out" if out else "in"}: from {word} alone friction and load '
+    name = machine.actuators.names[c]
+    if name not in machine.cylinders:
+        return (f'drive {name} only moved {"forward" if out else "backward"}: friction and masses cannot be '
+                'distinguished: move it the other way too')
+    return (f'cylinder {name} only moved {"out" if out else "in"}: from {word} alone friction and load '
             f'cannot be distinguished, nor friction and masses: {other} too')
 
 
@@ -127,6 +138,8 @@ def taken_for_loads(problem: CalibrationProblem, u: np.ndarray) -> tuple[str, ..
 def advice(balance: CalibrationBalance, fit: CalibrationFit) -> list[str]:
     """The motions that would add most to what the bags tell, and what they would tell of."""
     machine = balance.machine
+    if machine.description.drives:
+        return ADVICE
     planner, size = Planner(balance), len(machine.parameters.names)
     loads = [0.0]
     if machine.description.payload is not None:

@@ -176,6 +176,9 @@ def plan(balance: CalibrationBalance) -> Plan:
     """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load. Raises
     DescriptionError where the mechanism reaches none within the strokes."""
     machine = balance.machine
+    if machine.description.drives:
+        raise DescriptionError(machine.description.file, 'drives', list(machine.description.drives), 'cylinders alone, '
+                               'to plan poses: record an arm as docs/arm.md says, in any motion of all its joints')
     planner = Planner(balance)
     prior = np.eye(len(machine.parameters.mean))
     poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)

@@ -14,7 +14,7 @@ import numpy as np
 from ..description.basics import Scalar, scalars
 from .balance import EXACT, CalibrationBalance, Moments
 from .fit import LEAST, CalibrationProblem
-from .free import forms_of
+from .free import drive_forms, forms_of
 
 MOST = 3            # numbers that are named
 WORTH = 0.7         # of the RMS before, below which a number must bring it
@@ -144,6 +144,13 @@ class Residue:
         machine, m = self.balance.machine, self.moments
         found: dict[str, tuple[np.ndarray, Scalar]] = {}
         levers, friction = self._forces()
+        for c, name in enumerate(machine.description.drives, len(machine.cylinders)):
+            forward = m.speeds[:, c] > 0
+            effort = pushes(self.balance, m)[:, machine.actuators.entries.index(f'effort/{name}')]
+            parts = {'scale': friction[:, c], 'forward_scale': friction[:, c] * forward,
+                     'backward_scale': friction[:, c] * ~forward, 'load': np.abs(effort) * np.sign(m.speeds[:, c])}
+            found |= {key: (levers[:, :, c] * parts[key.rpartition('.')[2]][:, None], number)
+                      for key, number in drive_forms(name).items() if key not in machine.parameters.names}
         for c, (name, cylinder) in enumerate(machine.description.cylinders.items()):
             v, out = m.speeds[:, c], m.speeds[:, c] > 0
             about = cylinder.stroke.value / 2 if cylinder.parallel is None else cylinder.parallel.about.value
@@ -158,29 +165,36 @@ class Residue:
     def _forces(self) -> tuple[np.ndarray, np.ndarray]:
         """Levers (n, a, c) of forces against the pistons' way out in what is missing, and friction (n, c), N."""
         b, m, machine = self.balance.found, self.moments, self.balance.machine
-        speeds, p = ca.SX.sym('speeds', len(machine.cylinders)), ca.SX.sym('p', len(machine.volumes))
+        speeds, p = (ca.SX.sym('speeds', len(machine.actuators)),
+                     ca.SX.sym('p', len(machine.actuators.entries)))
         numbers = machine.parameters.symbol
         levers = ca.Function('mbse_levers', [b.near, b.X, numbers, self.balance.mass], [ca.densify(b.levers)])
-        friction = ca.Function('mbse_frictions', [speeds, p, numbers], [machine.circuit.friction_forces(speeds, p)])
+        friction = ca.Function('mbse_frictions', [speeds, p, numbers], [machine.actuators.friction_forces(speeds, p)])
         at, n, (a, c) = self.problem.numbers(self.u), len(m.X), b.levers.shape
         found = np.asarray(levers(m.near.T, m.X.T, at, 0.0)).reshape(a, c, n, order='F').transpose(2, 0, 1)
-        return found, np.asarray(friction(m.speeds.T, pressures(self.balance, m).T, at)).T
+        return found, np.asarray(friction(m.speeds.T, pushes(self.balance, m).T, at)).T
 
     def _sizes(self) -> np.ndarray:
-        """Forces (n, c), N, of the pressures of both sides together."""
+        """Forces (n, c), N, of the pressures of both sides together, and efforts."""
         machine = self.balance.machine
-        areas = np.array([[item.piston_area, item.rod_area] for item in machine.description.cylinders.values()])
-        chambers = pressures(self.balance, self.moments) @ machine.circuit.T_Vcyl
-        return (np.abs(chambers).reshape(-1, *areas.shape) * areas).sum(axis=2)
+        areas = np.array([[item.piston_area, item.rod_area] for item in machine.description.cylinders.values()]
+                         ).reshape(-1, 2)
+        found = pushes(self.balance, self.moments)
+        chambers = found[:, :len(machine.volumes)] @ machine.circuit.T_Vcyl
+        sums = (np.abs(chambers).reshape(len(chambers), *areas.shape) * areas).sum(axis=2)
+        return np.hstack([sums, np.abs(found[:, len(machine.volumes):])])
 
 
-def pressures(balance: CalibrationBalance, moments: Moments) -> np.ndarray:
-    """Of the volumes (n, volumes), Pa, as measured."""
-    return moments.X[:, [balance.names.index(f'pressure/{name}') for name in balance.machine.volumes]]
+def pushes(balance: CalibrationBalance, moments: Moments) -> np.ndarray:
+    """Pressures of the volumes and efforts of the drives (n, pushes), Pa and N m, as measured."""
+    return moments.X[:, [balance.names.index(name) for name in balance.machine.actuators.entries]]
 
 
 def load_pressures(balance: CalibrationBalance, moments: Moments) -> np.ndarray:
-    """By how much the pressure on each piston is above that on its rod side times the ratio of areas (n, c), Pa."""
-    cylinders = balance.machine.description.cylinders.values()
-    chambers = pressures(balance, moments) @ balance.machine.circuit.T_Vcyl
-    return chambers[:, ::2] - chambers[:, 1::2] * np.array([item.rod_area / item.piston_area for item in cylinders])
+    """By how much the pressure on each piston is above that on its rod side times the ratio of areas (n, c), Pa; the
+    effort of a drive."""
+    machine, found = balance.machine, pushes(balance, moments)
+    cylinders, count = machine.description.cylinders.values(), len(machine.volumes)
+    chambers = found[:, :count] @ machine.circuit.T_Vcyl
+    over = chambers[:, ::2] - chambers[:, 1::2] * np.array([item.rod_area / item.piston_area for item in cylinders])
+    return np.hstack([over, found[:, count:]])

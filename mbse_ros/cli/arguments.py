@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def machine_names(incomplete: str) -> list[str]:
     """Names of machines for the shell, that begin with what is written of one."""
-    from ..description.load import known_machines  # here, as it takes its time to import
-    return [name for name in known_machines() if name.startswith(incomplete)]
+    from ..description.load import every_machine  # here, as it takes its time to import
+    return [name for name in every_machine() if name.startswith(incomplete)]
 
 
 # by the names of arguments, where they differ

@@ -88,7 +88,7 @@ def simulate(
     many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs, 'cluster': cluster}
     wrote = f'wrote {output}: '
     check_folder(output)
-    if describe(name).cylinders:
+    if describe(name).is_machine:
         refuse_options('a mechanism', {**mechanism, **others, 'runs': runs, **many, 'json': json_})
         from ..api.simulate import simulate_bag
         from ..machine import load_machine

@@ -58,7 +58,7 @@ def aged_today(machine: MechanismDescription) -> MechanismDescription:
     """On the day of today; raises DescriptionError for a date that is later, and for a drift of what has no zero."""
     for name in drifting(machine):
         if not machine.sensors[name].bias:
-            key = 'offset' if machine.sensors[name].kind == 'pressure' else 'bias'
+            key = 'offset' if machine.sensors[name].kind in ('pressure', 'effort', 'current') else 'bias'
             raise DescriptionError(machine.file, f'sensors.{name}.{key}', None, 'the zero that the `drift` is of, such '
                                    'as {value: 0, stddev: 0}')
     if drifting(machine) and calibrated_on(machine) > today():

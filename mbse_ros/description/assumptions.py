@@ -20,6 +20,8 @@ from .typical import ASSUMED as BEGIN
 RANGES = (1e6, 1.6e6, 2.5e6, 4e6, 6e6, 1e7, 1.6e7, 2.5e7, 4e7, 6e7, 1e8)    # Pa: in which pressure sensors are sold
 USUAL = 4e7             # Pa: range of a pressure sensor of a machine whose supplies are not known
 PRESSURE = 0.0025       # of its range: limit of a pressure sensor's offset; of its gain
+EFFORT = 0.01           # of the drive's largest effort: limit of the offset of what measures it ...
+EFFORT_GAIN = 0.1       # ... and of its gain
 POSITION = 0.002        # of the coordinate's range: limit of the zero of its sensor, as mounted
 INCLINATION = radians(0.3)      # limit of the zero of an inclination sensor, as mounted
 ACCELERATION = 0.1      # m/s2: limit of the zero of an accelerometer on the base, as mounted: 10 mg
@@ -28,8 +30,8 @@ ASSUMED = f'{BEGIN}, as the file states nothing'
 
 
 def with_assumptions(machine: MechanismDescription) -> MechanismDescription:
-    """The machine with assumed deviations of its pressure and position sensors' offsets and gains, and of its base's
-    inclination, where its file states none; one without a payload as it is."""
+    """The machine with assumed deviations of its pressure, effort and position sensors' offsets and gains, and of its
+    base's inclination, where its file states none; one without a payload as it is."""
     if not machine.every_payload or machine.hydraulics is None:
         return machine
     usual = _usual_range(machine.hydraulics)
@@ -63,6 +65,11 @@ def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription, hydraul
         span = usual if sensor.range is None else sensor.range[1] - sensor.range[0]
         return replace(sensor, bias=sensor.bias or (_uniform(f'{key}.offset', PRESSURE * span),),
                        gain=sensor.gain or _uniform(f'{key}.gain', PRESSURE, 1.0))
+    if sensor.drive:
+        drive = machine.drives[sensor.drive]
+        span = drive.largest * (drive.current if sensor.kind == 'current' else 1.0)
+        return replace(sensor, bias=sensor.bias or (_uniform(f'{key}.offset', EFFORT * span),),
+                       gain=sensor.gain or _uniform(f'{key}.gain', EFFORT_GAIN, 1.0))
     if sensor.bias:
         return sensor
     if sensor.on_base:

@@ -47,6 +47,8 @@ def input_unit(description: MechanismDescription, name: str) -> str:
 def measured_unit(description: MechanismDescription, name: str) -> str:
     """Unit of what a sensor gives."""
     sensor = description.sensors[name]
+    if sensor.drive:
+        return effort_unit(description, sensor.drive)
     on = description.drivers[sensor.driver].coordinate if sensor.kind == 'force' else sensor.coordinate
     return sensor_unit(sensor.kind, lambda: unit_of(description, on) or '1').replace('*', ' ')
 
@@ -75,7 +77,15 @@ def unit_and_scale(description: MechanismDescription, name: str, difference: boo
         return SMALL[kind]
     if kind in OTHERS:
         return OTHERS[kind]
+    if kind == 'effort':
+        return effort_unit(description, owner), 1.0
     return (LENGTHS if _unit(description, owner) == 'm' else ANGLES)[kind]
+
+
+def effort_unit(description: MechanismDescription, drive: str) -> str:
+    """Of what a sensor measures of a drive: 'N m', 'N', or 'A' of its motor's current."""
+    currents = {sensor.drive for sensor in description.sensors.values() if sensor.kind == 'current'}
+    return 'A' if drive in currents else description.drives[drive].effort
 
 
 def _unit(description: MechanismDescription, owner: str) -> str:

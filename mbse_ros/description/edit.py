@@ -23,6 +23,7 @@ _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'delay': ('ms', 1e-3), 'roll': ('deg', 0.017453292519943295),
           'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
+OF_DRIVES = 'effort', 'current'      # kinds of sensors whose offset has another unit than that of a pressure
 BESIDE = {'.parallel': (), '.friction': ('preset: typical',)}   # parts of a cylinder that a file may leave out
 LINKS = 'bodies.'       # how keys of a URDF's links begin
 PATHS = (('urdf',), ('urdf', 'file'), ('sources', 'definitions', '*'))      # from the folder of the file
@@ -66,7 +67,8 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
         elif node is not None:
             changes.append(_scalar(node, number))
         elif section == 'base' or isinstance(_find(root, section.split('.')), yaml.MappingNode):
-            added.setdefault(section, []).append(_new(key, number))
+            kind = _find(root, [*section.split('.'), 'kind'])
+            added.setdefault(section, []).append(_new(key, number, '' if kind is None else kind.value))
         elif section.endswith(tuple(BESIDE)):
             beside.setdefault(section, []).append(_new(key, number))
         else:
@@ -182,10 +184,10 @@ def _scalar(node: yaml.Node, number: Number) -> tuple[int, int, str]:
                                     number.source))
 
 
-def _new(key: str, number: Number) -> str:
-    """A number that the file leaves out."""
+def _new(key: str, number: Number, kind: str = '') -> str:
+    """A number that the file leaves out; ``kind`` of the sensor that it is of."""
     name = key.rpartition('.')[2]
-    unit, factor = _SHOWN.get(name, ('', 1.0))
+    unit, factor = ('', 1.0) if kind in OF_DRIVES else _SHOWN.get(name, ('', 1.0))
     return f'{name}: ' + _mapping(_amount(number.value, unit, factor), _amount(number.stddev, unit, factor),
                                   number.source)
 

@@ -10,7 +10,7 @@ from .age import age_text
 from .assumptions import is_assumed
 from .basics import GROUND, MISSING, Scalar, uncertain
 from .language.references import unit_of
-from .machine_parts import Cylinder, Hydraulics, Support, Valve, Volume
+from .machine_parts import Cylinder, Drive, Hydraulics, Support, Valve, Volume
 from .model import (
     FORCES,
     RATES,
@@ -38,7 +38,8 @@ _SPRINGS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 _SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the coordinate', 'position': 'position of',
             'velocity': 'velocity of', 'gyro': 'angular velocity of body', 'accelerometer': 'specific force at',
             'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver',
-            'pressure': 'pressure of', 'inclination': 'inclination of the base:'}
+            'pressure': 'pressure of', 'effort': 'effort of', 'current': 'current of',
+            'inclination': 'inclination of the base:'}
 _FRICTION = {'coulomb': 'N', 'static': 'N', 'transition_velocity': 'm/s', 'viscous': 'N*s/m',
              'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': '', 'out_scale': '', 'in_scale': ''}
 _PARALLEL = {'constant': 'N', 'linear': 'N/m', 'cubic': 'N/m^3', 'damping': 'N*s/m', 'about': 'm'}
@@ -92,7 +93,7 @@ def _summary(mechanism: MechanismDescription) -> Section:
             TableRow('bodies', str(len(mechanism.bodies)), f'{show(masses, "kg")} in all')]
     rows += [TableRow(f'{GROUND}.{name}', vector_text(point, 'm'), 'fixed to the ground')
              for name, point in mechanism.ground.items()]
-    what = 'machine' if mechanism.cylinders else 'mechanism'
+    what = 'machine' if mechanism.is_machine else 'mechanism'
     return Section(f'{what} {mechanism.name}', tuple(rows))
 
 
@@ -197,9 +198,10 @@ def _nonholonomic(item: NonHolonomic) -> TableRow:
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> TableRow:
-    on = (item.volume or item.axis or item.coordinate or item.driver
+    on = (item.volume or item.drive or item.axis or item.coordinate or item.driver
           or (item.body if not item.points else ' and '.join(map(str, item.points))))
-    coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
+    coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else
+                                     mechanism.drives[item.drive].coordinate if item.drive else '')
     unit = sensor_unit(item.kind, lambda: _unit(mechanism, coordinate))
     notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
     notes += [f'in steps of {show(item.resolution, unit)}'] * bool(item.resolution)
@@ -224,8 +226,9 @@ def _levels(mechanism: MechanismDescription) -> Iterable[TableRow]:
 
 
 def machine_sections(machine: MechanismDescription) -> list[Section]:
-    """Tables of the cylinders, the circuit, the payload and the base; empty for a mechanism without them."""
+    """Tables of the cylinders, drives, circuit, payload and base; empty for a mechanism without them."""
     sections = [Section(f'cylinder {name}', tuple(_cylinder(item))) for name, item in machine.cylinders.items()]
+    sections += [Section(f'drive {name}', tuple(_drive(item))) for name, item in machine.drives.items()]
     if machine.hydraulics is not None and machine.hydraulics.volumes:
         sections.append(Section('hydraulics', tuple(_hydraulics(machine, machine.hydraulics))))
     rows = []
@@ -275,6 +278,25 @@ def _cylinder(cylinder: Cylinder) -> Iterable[TableRow]:
     for item in fields(cylinder.end_stop) if cylinder.end_stop else ():
         unit = {'stiffness': 'N/m', 'damping': 'N*s/m', 'length': 'm'}[item.name]
         yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)
+
+
+def _drive(drive: Drive) -> Iterable[TableRow]:
+    force, turns = FORCES[drive.unit], drive.unit == 'rad'
+    yield TableRow('joint', drive.coordinate)
+    yield TableRow('largest effort', show(drive.largest, force))
+    rate = 'N*m*s/rad' if turns else 'N*s/m'
+    units = {'coulomb': force, 'static': force, 'transition_velocity': f'{drive.unit}/s', 'viscous': rate}
+    for item in fields(drive.friction):
+        if (number := getattr(drive.friction, item.name)) is not None:
+            yield row(f'friction {item.name}', number, units.get(item.name, ''))
+    if drive.rotor_inertia is not None:
+        yield row('rotor inertia', drive.rotor_inertia, 'kg*m^2' if turns else 'kg')
+    if drive.gear_ratio != 1.0:
+        yield TableRow('gear ratio', f'{drive.gear_ratio:g}')
+    if drive.torque_constant:
+        yield TableRow('torque constant', show(drive.torque_constant, f'{force}/A'), 'of the motor, before the gear')
+    if (error := drive.force_error) is not None:
+        yield TableRow('force error', show(Scalar(error.stddev), force), '1 sigma, of the force balance')
 
 
 def _hydraulics(machine: MechanismDescription, circuit: Hydraulics) -> Iterable[TableRow]:

@@ -23,7 +23,7 @@ from .language.problems import Problems
 from .language.quantity import ValueKind, not_negative
 from .language.references import References, read_sketch
 from .language.scalar import Numbers
-from .machine_parts import NO_HYDRAULICS
+from .machine_parts import NO_HYDRAULICS, Drive
 from .model import Driver, Initial, Level, MechanismDescription, QuasiVelocity, Spring
 from .sections.load_bodies import read_bodies, read_joints, shared_joints
 from .sections.load_calibration import read_calibration
@@ -37,6 +37,7 @@ from .sections.load_coordinates import (
     read_nonholonomic,
     read_quasi_velocities,
 )
+from .sections.load_drives import read_drives
 from .sections.load_forces import read_forces, read_friction, read_springs
 from .sections.load_hydraulics import read_cylinders, read_hydraulics
 from .sections.load_payload import read_base, read_payload, read_payloads
@@ -52,7 +53,7 @@ T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
 OLD = 'mbse/machine/1'
-MACHINE = ('cylinders', 'hydraulics', 'payload', 'payloads', 'base', 'calibration')     # sections of a machine
+MACHINE = ('cylinders', 'drives', 'hydraulics', 'payload', 'payloads', 'base', 'calibration')   # sections of machines
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
@@ -74,7 +75,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
         return parse_mechanism(chain_of(name), name)
     path = Path(name_or_path)
     if path.suffix not in _SUFFIXES:
-        known = {**known_mechanisms(), **known_machines()}
+        known = {**known_mechanisms(), **every_machine()}
         if name not in known:
             raise DescriptionError(
                 name, 'mechanism', name, f'a path to a .yaml file, {CHAIN}:N, or one of the mechanisms '
@@ -91,6 +92,16 @@ def known_mechanisms() -> dict[str, Path]:
 def known_machines() -> dict[str, Path]:
     """The files of config/machines by name."""
     return _files('machines')
+
+
+def known_arms() -> dict[str, Path]:
+    """The files of config/arms by name: machines with drives."""
+    return _files('arms')
+
+
+def every_machine() -> dict[str, Path]:
+    """All machines that have names."""
+    return {**known_machines(), **known_arms()}
 
 
 def _files(folder: str) -> dict[str, Path]:
@@ -142,9 +153,12 @@ def _check_format(root: Entry) -> None:
 def _complete(parts: dict[str, Entry]) -> bool:
     """Whether no section lacks the cylinders that it needs, or excludes another."""
     if 'cylinders' not in parts:
-        for one in ('hydraulics', 'payload', 'payloads', 'sources', 'scale', 'calibration'):
+        lacking = ('hydraulics',) if 'drives' in parts else (
+            'hydraulics', 'payload', 'payloads', 'sources', 'scale', 'calibration')
+        for one in lacking:
             if one in parts:
-                parts[one].wrong('the section `cylinders` as well, which is missing')
+                drives = ', or `drives`' * (one != 'hydraulics')
+                parts[one].wrong(f'the section `cylinders` as well, which is missing{drives}')
     if 'payload' in parts and 'payloads' in parts:
         parts['payloads'].wrong('only one of the sections `payload` and `payloads`')
     return all(parts[name].sound for name in (*MACHINE, 'sources', 'scale') if name in parts)
@@ -237,9 +251,10 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     quasi: dict[str, QuasiVelocity] = read('quasi_velocities', read_quasi_velocities, default={})
     modules: dict[str, tuple[str, ...]] = read('modules', read_modules, default={})
     hydraulics = (read_hydraulics(circuit, references.numbers, cylinders) if circuit is not None
-                  else NO_HYDRAULICS if cylinders else None)
+                  else NO_HYDRAULICS if cylinders or 'drives' in parts else None)
+    drives: dict[str, Drive] = read('drives', read_drives, default={})
     base = read('base', read_base, default=None)
-    machine = MachineParts(cylinders, hydraulics, base)
+    machine = MachineParts(cylinders, hydraulics, base, drives)
     return MechanismDescription(
         file=file, name=read('name', lambda entry, _: entry.name(), default=''),
         source=read('source', lambda entry, _: entry.text('text that names the source'), default=''),
@@ -256,7 +271,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         base=base, sources=parts.get('sources'),
         scale=parts.get('scale'), nonholonomic=read('nonholonomic', read_nonholonomic, default={}),
         friction=read('friction', read_friction, default={}), quasi_velocities=quasi,
-        remarks=robot.remarks if robot is not None else {})
+        remarks=robot.remarks if robot is not None else {}, drives=drives)
 
 
 def _gravity(entry: Entry, references: References) -> Vector:
@@ -272,7 +287,7 @@ def _gravity(entry: Entry, references: References) -> Vector:
 
 def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
     if 'coordinates' not in parts:
-        if 'cylinders' in parts:
+        if 'cylinders' in parts or 'drives' in parts:
             return 'relative'
         return 'natural' if references.planar else 'reference_point'
     chosen = parts['coordinates'].choice(_COORDINATES, 'a type of coordinates')
@@ -296,11 +311,11 @@ def _placed(parts: dict[str, Entry], mechanism: MechanismDescription) -> set[str
 
 
 def describe(name: str) -> MechanismDescription:
-    """What a name out of config/machines or config/mechanisms, n_four_bar:N, or a path describes.
+    """What a name out of config/machines, config/arms or config/mechanisms, n_four_bar:N, or a path describes.
 
-    A machine has cylinders. Raises DescriptionError, for an unknown name with all that there are.
+    A machine has cylinders or drives. Raises DescriptionError, for an unknown name with all that there are.
     """
-    machines, mechanisms = known_machines(), known_mechanisms()
+    machines, mechanisms = every_machine(), known_mechanisms()
     if Path(name).suffix not in SUFFIXES and name.partition(':')[0] != CHAIN and name not in {**machines, **mechanisms}:
         raise DescriptionError(name, 'name', name, 'a path to a .yaml file, one of the machines '
                                f'{", ".join(machines)}, or one of the mechanisms {", ".join(mechanisms)}, {CHAIN}:N'

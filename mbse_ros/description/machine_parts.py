@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a mechanism a machine: cylinders, a hydraulic circuit, a payload and a base that may be inclined; SI."""
+"""What makes a mechanism a machine: cylinders with a hydraulic circuit, or drives whose effort is measured; a payload
+and a base that may be inclined; SI."""
 
 from __future__ import annotations
 
@@ -90,6 +91,53 @@ class Cylinder:
     def rod_area(self) -> float:
         """Annular area of all rod sides, m^2."""
         return self.count * math.pi / 4.0 * (self.bore.value ** 2 - self.rod.value ** 2)
+
+
+@dataclass(frozen=True)
+class DriveFriction:
+    """Friction of a drive at its joint: Brown-McPhee (N m, rad/s, N m s/rad; N, m/s, N s/m), and ``load`` times the
+    size of its effort; ``scale`` multiplies all of it, ``forward_scale`` and ``backward_scale`` that in the direction
+    of the coordinate and against it (None: 1)."""
+
+    coulomb: Scalar
+    static: Scalar
+    transition_velocity: Scalar
+    viscous: Scalar
+    load: Scalar
+    scale: Scalar
+    forward_scale: Scalar | None = None
+    backward_scale: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Motor and gear that move the ``coordinate`` of a joint, turning (``unit`` 'rad') or sliding ('m'), and whose
+    effort a sensor measures: what the motor gives, N m or N at the joint, before friction and the rotor's inertia.
+
+    ``largest``: effort that it has at most. ``rotor_inertia``, kg m2 (kg), before the gear: the joint feels it times
+    the square of ``gear_ratio``. ``torque_constant``, N m/A (N/A), of the motor, 0 where the file gives none.
+    ``force_error``: as of a cylinder, N m or N.
+    """
+
+    name: str
+    coordinate: str
+    unit: str
+    largest: float
+    friction: DriveFriction
+    rotor_inertia: Scalar | None = None
+    gear_ratio: float = 1.0
+    torque_constant: float = 0.0
+    force_error: BalanceError | None = None
+
+    @property
+    def effort(self) -> str:
+        """Unit of its effort, in words."""
+        return 'N m' if self.unit == 'rad' else 'N'
+
+    @property
+    def current(self) -> float:
+        """Current of the motor, A, for an effort of 1 N m or N at the joint."""
+        return 1.0 / (self.torque_constant * self.gear_ratio)
 
 
 @dataclass(frozen=True)

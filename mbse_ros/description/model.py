@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 
 from .basics import GROUND, PointRef, Scalar, Vector
 from .language.entry import Entry
-from .machine_parts import Attachment, Base, Calibration, Cylinder, Hydraulics, Payload
+from .machine_parts import Attachment, Base, Calibration, Cylinder, Drive, Hydraulics, Payload
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
 FORCES = {'rad': 'N*m', 'm': 'N'}
 _SENSOR_UNITS = {'stroke': 'm', 'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2',
-                 'distance': 'm', 'inclinometer': 'rad', 'pressure': 'Pa', 'inclination': 'rad'}
+                 'distance': 'm', 'inclinometer': 'rad', 'pressure': 'Pa', 'inclination': 'rad', 'current': 'A'}
 DIGITS = 8
 
 
@@ -30,7 +30,7 @@ def sensor_unit(kind: str, coordinate_unit: Callable[[], str]) -> str:
     if kind in _SENSOR_UNITS:
         return _SENSOR_UNITS[kind]
     unit = coordinate_unit()
-    return {'rate': RATES, 'force': FORCES}[kind][unit] if kind in ('rate', 'force') else unit
+    return {'rate': RATES, 'force': FORCES, 'effort': FORCES}.get(kind, {unit: unit})[unit]
 
 
 @dataclass(frozen=True)
@@ -214,12 +214,12 @@ class Sensor:
     machine's base), 'distance' (of two points,
     m), 'inclinometer' (absolute angle of a body in the plane x y or, in space, x z: wrapped to pi, rad), 'force' (of a
     ``driver``, N or N m), 'pressure' (of a hydraulic ``volume`` or supply, Pa), 'inclination' (of the base about
-    ``axis`` 'roll' or 'pitch', rad).
-    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure is multiplied by;
-    ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have none.
-    ``wraps``: an encoder that does not count its turns. ``range``: lowest and highest sample, where the file says.
-    ``delay``, s: the stamp of a sample is so much later than what it measures. ``drift`` of the ``bias``, which has the
-    deviation of its age.
+    ``axis`` 'roll' or 'pitch', rad), 'effort' (of a ``drive``, N m or N at its joint) and 'current' (of its motor, A).
+    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure or an effort is
+    multiplied by; ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have
+    none. ``wraps``: an encoder that does not count its turns. ``range``: lowest and highest sample, where the file
+    says. ``delay``, s: the stamp of a sample is so much later than what it measures. ``drift`` of the ``bias``, which
+    has the deviation of its age.
     """
 
     name: str
@@ -241,6 +241,7 @@ class Sensor:
     range: tuple[float, float] | None = None
     delay: Scalar | None = None
     drift: Drift | None = None
+    drive: str = ''
 
     def aged(self, days: int) -> Sensor:
         """The same, so many days after the date of the calibration, before it where below 0."""
@@ -258,9 +259,9 @@ class Sensor:
     @property
     def target(self) -> tuple[str, str] | None:
         """What a sensor of a machine's pressures, coordinates or base is at; None of others."""
-        owner = self.volume or self.axis or (self.coordinate if self.kind == 'encoder' else
+        owner = self.volume or self.axis or self.drive or (self.coordinate if self.kind == 'encoder' else
                                              self.body if self.on_base else '')
-        return (self.kind, owner) if owner else None
+        return ('effort' if self.drive else self.kind, owner) if owner else None
 
     @property
     def noise(self) -> float:
@@ -294,8 +295,9 @@ class MechanismDescription:
 
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
-    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed, or ``payloads``, two or more by
-    name; ``sources`` is that section as it stands, for the room `sources` to read, and ``scale`` for `scale`;
+    ``cylinders`` and ``hydraulics``, or ``drives``, or all of them, and a ``payload`` where one is to be weighed, or
+    ``payloads``, two or more by name; ``sources`` is that section as it stands, for the room `sources` to read, and
+    ``scale`` for `scale`;
     ``calibration``: which of its numbers' errors depend on each other. ``remarks``: what of a URDF is not used, or was
     assumed. ``attachment``: the tool that the payload's body has been given, see ``machine.attachment``.
     """
@@ -332,12 +334,18 @@ class MechanismDescription:
     quasi_velocities: dict[str, QuasiVelocity] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
     attachment: Attachment | None = field(default=None, repr=False, compare=False)      # its mass is in the body's
+    drives: dict[str, Drive] = field(default_factory=dict)
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it has cylinders or drives."""
+        return bool(self.cylinders or self.drives)
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:
         """Sensors of the motion and of forces: those that a mechanism without hydraulics has, too."""
         return {name: sensor for name, sensor in self.sensors.items()
-                if sensor.kind not in ('pressure', 'inclination') and not sensor.on_base}
+                if sensor.kind not in ('pressure', 'inclination', 'effort', 'current') and not sensor.on_base}
 
     @property
     def base_accelerometer(self) -> Sensor | None:
@@ -362,8 +370,8 @@ def fingerprint(description: MechanismDescription) -> str:
     replaced the file's valves. A key that came later does not count where a file leaves it out, nor does the day.
     """
     text = content(replace(description, sensors={name: item.aged(0) for name, item in description.sensors.items()}))
-    for later in ('quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None', 'held=False',
-                  'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None', 'drift=None',
-                  'delay=None'):
+    for later in ('drives={}', 'quasi_velocities={}', 'friction={}', 'nonholonomic={}', 'calibration=None',
+                  'held=False', 'in_scale=None', 'out_scale=None', 'force_error=None', 'parallel=None', "drive=''",
+                  'drift=None', 'delay=None'):
         text = text.replace(f', {later})', ')')
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

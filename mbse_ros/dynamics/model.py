@@ -290,7 +290,7 @@ class Model:
 
     def _measured(self) -> list[int]:
         """Places in q of what the encoders of a machine measure: its observer's coordinates, where they suffice."""
-        sensors = self.description.sensors.values() if self.description.cylinders else ()
+        sensors = self.description.sensors.values() if self.description.is_machine else ()
         return self.system.indices([sensor.coordinate for sensor in sensors if sensor.kind == 'encoder'])
 
     @cached_property

@@ -76,17 +76,17 @@ def _growth(drive: ca.SX, square: ca.SX) -> ca.SX:
 
 
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
-    """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
+    """A coordinate's channels are pressures and efforts of what it moves; its position too where flows or efforts are
     unknown, which is what the pressures then show."""
-    moves = moved_cylinders(machine)
-    valves, volumes = machine.hydraulics.valves, machine.volumes
+    moves, entries_of = moved_actuators(machine), np.array(machine.actuators.entries)
+    valves = machine.hydraulics.valves
     channels, noises = [], []
     for k, name in enumerate(machine.coordinates):
-        chambers = [2 * i + side for i in np.flatnonzero(moves[:, k]) for side in (0, 1)]
-        own = {volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, chambers].any(axis=1))}
-        entries = {f'acceleration/{name}'} | {f'flow/{valve}.{port}' for valve in machine.unknown_valves
-                                              for port in 'ab' if getattr(valves[valve], port) in own}
-        seen = {f'pressure/{volume}' for volume in own}
+        seen = set(entries_of[machine.actuators.act[moves[:, k]].any(axis=0)].tolist())
+        own = {entry.partition('/')[2] for entry in seen if entry.startswith('pressure/')}
+        entries = {f'acceleration/{name}', *(entry for entry in seen if entry.startswith('effort/'))}
+        entries |= {f'flow/{valve}.{port}' for valve in machine.unknown_valves
+                    for port in 'ab' if getattr(valves[valve], port) in own}
         if len(entries) > 1 or not own:
             seen |= {f'position/{name}'}
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
@@ -96,7 +96,7 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
     return Activity(tuple(channels), tuple(noises), tuple(equations))
 
 
-def moved_cylinders(machine: Machine) -> np.ndarray:
-    """(cylinders, g): whether a coordinate moves a cylinder."""
+def moved_actuators(machine: Machine) -> np.ndarray:
+    """(actuators, g): whether a coordinate moves an actuator."""
     rates = machine.piston_rates
     return np.array([[not rates[i, k].is_zero() for k in range(rates.shape[1])] for i in range(rates.shape[0])])

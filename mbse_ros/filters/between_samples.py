@@ -141,9 +141,9 @@ def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def pushes(machine: Machine) -> np.ndarray:
-    """Which channels (channels, a) are pressures in each equation of the force balance."""
-    needs = machine.pressure_needs
-    return np.array([[name.removeprefix('pressure/') in needs[k] for k in machine.weighing]
+    """Which channels (channels, a) are pressures or efforts in each equation of the force balance."""
+    needs = machine.push_needs
+    return np.array([[name in needs[k] for k in machine.weighing]
                      for name in machine.channels], dtype=bool).reshape(len(machine.channels), len(machine.weighing))
 
 

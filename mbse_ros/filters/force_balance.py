@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force balance of a machine: how the cylinders' forces, its motion and its payload are related.
+"""The force balance of a machine: how the forces of its actuators, its motion and its payload are related.
 
 Pyrhönen et al., mass estimation, Eq. 55: ``g = Mbar(z, m) zdd - Qbar(z, zd, m) - S' (F_hydraulic - F_friction)`` in any
 independent coordinates, S being the pistons' speeds by theirs. The payload's inverse dynamics solve it for the mass;
@@ -24,7 +24,7 @@ import numpy as np
 
 from ..dynamics.forces.inertial_forces import inertial_forces
 from ..machine import Machine
-from ..machine.equations import by_cylinder
+from ..machine.equations import by_actuator
 from ..machine.hanging import down, hook
 from .hydraulic_state import direct, errors_of, late, state_parts, uncertain_delays
 
@@ -78,19 +78,19 @@ def spread_of_rate(machine: Machine) -> float:
 
 @dataclass(frozen=True)
 class ForceBalance:
-    """``g`` (a,), N or N m: one equation for each coordinate that cylinders move and whose pressures are all measured
-    (``Machine.weighing``), 0 where all is right.
+    """``g`` (a,), N or N m: one equation for each coordinate that actuators move and whose pressures or efforts are all
+    measured (``Machine.weighing``), 0 where all is right.
 
     Where there are as many cylinders as such coordinates it is one for each cylinder: the force, N, that is missing
     along it, or that times a lever where each coordinate moves one. Expressions in the dependent coordinates nearby
     (n - g,), the observer's state ``X`` (nx,), SI, the mass of the payload and the parameters.
 
-    ``pistons``, ``speeds`` (cylinders,), ``rates`` (cylinders, nx), the derivatives of the speeds by X; ``levers``
-    (a, cylinders) of a cylinder's force in g. ``deviation`` (cylinders,), m/s: symbols of the standard deviations of
-    the speeds, over which the friction is smoothed; (0,) where they count as known. ``signs`` (cylinders,): the sign of
-    the friction, -1 to 1, as far as it is known, ``bounds`` (cylinders,), N, its largest size where it is not.
-    ``concerns`` (a, cylinders): whose friction is in an equation. ``rate`` (nx,), SI: symbols of the rates of X where a
-    sensor's delay is uncertain, else (0,).
+    ``pistons``, ``speeds`` (actuators,), ``rates`` (actuators, nx), the derivatives of the speeds by X; ``levers``
+    (a, actuators) of an actuator's force in g. ``deviation`` (actuators,), m/s or rad/s: symbols of the standard
+    deviations of the speeds, over which the friction is smoothed; (0,) where they count as known. ``signs``
+    (actuators,): the sign of the friction, -1 to 1, as far as it is known, ``bounds`` (actuators,), N or N m, its
+    largest size where it is not. ``concerns`` (a, actuators): whose friction is in an equation. ``rate`` (nx,), SI:
+    symbols of the rates of X where a sensor's delay is uncertain, else (0,).
     """
 
     near: ca.SX
@@ -119,30 +119,30 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     for those who know the rates.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
-    deviation = ca.SX.sym('deviation', len(machine.cylinders)) if smooth else ca.SX(0, 1)
-    system, reduced, circuit = machine.system, machine.reduced, machine.circuit
+    deviation = ca.SX.sym('deviation', len(machine.actuators)) if smooth else ca.SX(0, 1)
+    system, reduced, actuators = machine.system, machine.reduced, machine.actuators
     rate = ca.SX.sym('rate', len(names) * (rated and uncertain_delays(machine)))
     part = state_parts(names, X if open_loops else without_sensor_errors(machine, names, X, rate))
-    z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pressure'))
-    speeds, unknown = machine.piston_rates @ zd, ca.SX.sym('friction', len(machine.cylinders))
-    force = circuit.hydraulic_forces(p) - unknown
+    z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pushes'))
+    speeds, unknown = machine.piston_rates @ zd, ca.SX.sym('friction', len(actuators))
+    force = actuators.forces(p) - unknown
     needed = ca.substitute(inertial_forces(system, reduced.R @ zdd + reduced.S @ reduced.c), system.qd, reduced.qd)
     g = reduced.R.T @ needed - machine.piston_rates.T @ force      # Mbar zdd - Qbar - S' F
     if part['swing'].numel():
         g = g + pull(machine, zdd, part['swing'], part['swing_rate']).force
     g = g[machine.actuated]
-    g, concerns = by_cylinder(machine, g)
+    g, concerns = by_actuator(machine, g)
     g, concerns = g[list(machine.weighing)], concerns[list(machine.weighing)]
     levers = ca.jacobian(g, unknown)
-    g = ca.substitute(g, unknown, circuit.resisting_forces(system.q[machine.pistons], speeds, p,
-                                                           deviation if smooth else None))
-    signs = circuit.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
+    g = ca.substitute(g, unknown, actuators.resisting_forces(system.q[machine.pistons], speeds, p,
+                                                             deviation if smooth else None))
+    signs = actuators.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
     states = machine.parameters.states
     inclined = [states[key] for key in machine.base_states.values()]
     rates = ca.jacobian(speeds, X)
     q = system.q if open_loops else machine.closed(near, z, 1)
     g, pistons, speeds, rates, signs, bounds, levers = ca.substitute(
-        [g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
+        [g, system.q[machine.pistons], speeds, rates, signs, actuators.friction_bounds(p), levers],
         [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['base']])
     return ForceBalance(system.q if open_loops else near, X, deviation, g, pistons, speeds, rates, signs, bounds,
                         levers, concerns, rate)

@@ -35,7 +35,7 @@ from ..machine import Machine
 from .activity import activity_of
 from .hydraulic_dekf import HydraulicFilter
 from .hydraulic_model import HydraulicModel, largest_pressure
-from .hydraulic_state import MPA
+from .hydraulic_state import MPA, PUSHED
 from .mass_information import LARGEST_ACTIVITY
 from .observer_settings import ObserverSettings
 from .parts.step import RunningFilter
@@ -66,14 +66,14 @@ WAIT, LONGEST = 0.5, 30.0       # s after which a bias that is something else's 
 def stated_errors(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     """Densities (a,), MPa^2 s, of the errors that a machine's file states of its equations of weighing, as pressure on
     the pistons, and by what the mass takes these variances more than once; the largest where cylinders share one."""
-    cylinders = list(machine.description.cylinders.values())
-    acts = np.eye(len(cylinders), dtype=bool) if machine.separable else machine.moved.T
+    errors = machine.actuators.errors
+    acts = np.eye(len(errors), dtype=bool) if machine.separable else machine.moved.T
     found = np.zeros((2, len(machine.weighing)))
     for i, k in enumerate(machine.weighing):
-        for cylinder, error in ((item, item.force_error) for item, own in zip(cylinders, acts[k]) if own):
-            if error is not None:
+        for (_, error, unit), own in zip(errors, acts[k]):
+            if own and error is not None:
                 time = TIME if error.time is None else error.time
-                density = 2.0 * (cylinder.count * error.stddev / cylinder.piston_area / MPA) ** 2 * time
+                density = 2.0 * (error.stddev * unit) ** 2 * time
                 if density > found[0, i]:
                     found[:, i] = density, max(LASTS / time, 1.0) - 1.0
     return found[0], found[1]
@@ -81,8 +81,7 @@ def stated_errors(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
 
 def stated_keys(machine: Machine) -> list[str]:
     """Keys of the errors of the force balance that a machine's file states."""
-    return [f'cylinders.{name}.force_error' for name, item in machine.description.cylinders.items()
-            if item.force_error is not None and item.force_error.stddev > 0.0]
+    return [key for key, error, _ in machine.actuators.errors if error is not None and error.stddev > 0.0]
 
 
 class ForceError:
@@ -106,7 +105,7 @@ class ForceError:
         state, (low, high) = filter_.state.places, machine.payload_data.limits
         self._moved, self._silent = state['moved'], ~self._concerns.any(axis=0)
         self._activity, self._mass, self._another = state['mass'].start, state['x'].stop - 1, ANOTHER * (high - low)
-        self._pressures = np.array([name.startswith('pressure/') for name in machine.channels])
+        self._pressures = np.array([name.startswith(PUSHED) for name in machine.channels])
         self._pressure, self._channels = largest_pressure(machine) / MPA, m
         tuning, outputs = filter_.tuning.places, filter_.outputs.places
         self._balance, self._slow, self._walk = (tuning[name] for name in ('force_psd', 'force_slow', 'pressure_psd'))

@@ -189,7 +189,7 @@ def initial(machine: Machine, model: HydraulicModel, settings: ObserverSettings,
     """State and standard deviations (nx,), SI; ``commands`` (valves,), V."""
     supplies, spread = machine.hydraulics.supplies, spreads(machine, settings)
     ranges, spools, slow = iter(machine.range), iter(commands), iter(machine.measured_supplies)
-    pressure = largest_pressure(machine) / 2
+    pressure, efforts = largest_pressure(machine) / 2, (drive.largest for drive in machine.description.drives.values())
     X, stddev = np.zeros(len(model.names)), np.zeros(len(model.names))
     for i, kind in enumerate(name.split('/')[0] for name in model.names):
         if kind == 'position':
@@ -199,6 +199,8 @@ def initial(machine: Machine, model: HydraulicModel, settings: ObserverSettings,
             X[i], stddev[i] = pressure, pressure
         elif kind == 'spool':
             X[i], stddev[i] = next(spools), 0.5
+        elif kind == 'effort':
+            stddev[i] = next(efforts)
         elif kind == 'supply':
             X[i] = stddev[i] = supplies[next(slow)].value
         elif kind == 'moment':

@@ -23,7 +23,7 @@ from ..description.sections.load_payload import MASS
 from ..dynamics.state_equations import state_function
 from ..machine import Machine
 from ..transition.noise import symmetric
-from .hydraulic_state import MPA, state_names, state_parts
+from .hydraulic_state import push_scale, state_names, state_parts
 from .parts.problem import problem
 
 
@@ -58,9 +58,9 @@ def own_accelerations(machine: Machine, names: tuple[str, ...], X: ca.SX, deviat
     part, system, g = state_parts(names, X), problem(machine.model, ()).system, len(machine.coordinates)
     free = [k for k in range(g) if k not in machine.actuated]
     zd, S = part['velocity'], machine.piston_rates
-    pressure, speeds = part['pressure'] * MPA, S @ zd
-    w = S.T @ (machine.circuit.hydraulic_forces(pressure) - machine.circuit.resisting_forces(
-        system.q[machine.pistons], speeds, pressure, deviation))
+    pushes, speeds = part['pushes'] * push_scale(machine), S @ zd
+    w = S.T @ (machine.actuators.forces(pushes) - machine.actuators.resisting_forces(
+        system.q[machine.pistons], speeds, pushes, deviation))
     rates = state_function(system, system.values.symbol, True)
     states = {key: part['base'][k] for k, key in enumerate(machine.base_states.values())}
     states |= dict(zip([MASS], nominal(machine)))
@@ -125,7 +125,7 @@ def fastest_friction(machine: Machine) -> float:
     """Bound on the rate, 1/s, at which friction slows the machine at its start, where friction is steepest: at rest."""
     names, _ = state_names(machine)
     X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
-    _, slopes = own_accelerations(machine, names, X, ca.SX.zeros(len(machine.cylinders)))
+    _, slopes = own_accelerations(machine, names, X, ca.SX.zeros(len(machine.actuators)))
     symbols = nominal(machine)
     slopes = ca.substitute(slopes[:, g:2 * g], ca.vertcat(*symbols), ca.SX.zeros(len(symbols))) if symbols else (
         slopes[:, g:2 * g])

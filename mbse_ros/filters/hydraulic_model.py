@@ -24,7 +24,7 @@ from .hydraulic_error import own_accelerations
 from .hydraulic_state import LITRE, MASS, MPA, Measurement, measurements, state_names, state_parts
 
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
-          'payload_psd', 'base_psd')
+          'payload_psd', 'base_psd', 'effort_psd')
 CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
 BRIEFLY = 0.3       # s for which that counts: a sensor that continues to read nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
@@ -38,10 +38,10 @@ class HydraulicModel:
 
     ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
-    spectral density of the noise as a function of ``psd`` (9,); ``scale`` (nx,) takes the state to SI; ``measured``
+    spectral density of the noise as a function of ``psd`` (10,); ``scale`` (nx,) takes the state to SI; ``measured``
     gives the model of each channel. Of errorEKF_FE ``own`` (g,), SI, are the accelerations by the machine's
     own equations of motion, and ``slopes`` (g, nx) their derivatives; those in ``X`` are then their errors: see
-    ``hydraulic_error``; ``deviation`` (cylinders,) is of the pistons' speeds, m/s. Else all have no rows.
+    ``hydraulic_error``; ``deviation`` (actuators,) is of the pistons' speeds. Else all have no rows.
 
     A pressure that no sensor measures stays anywhere between 0 and the largest supply, and the flow to it is unknown: a
     valve's model alone, or a random walk, would say more than anybody knows, and lead out of all bounds.
@@ -93,8 +93,10 @@ def hydraulic_model(machine: Machine, weighs: bool = False, driven: bool = False
     X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
     U = ca.SX.sym('U_in', len(machine.commands))
     part = state_parts(names, X)
-    rates = _pressure_rates(machine, part, machine.system.q[machine.pistons], machine.piston_rates @ part['velocity'])
-    f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(g), rates / MPA,
+    c, drives = len(machine.cylinders), len(machine.description.drives)
+    rates = _pressure_rates(machine, part, machine.system.q[machine.pistons[:c]],
+                            (machine.piston_rates @ part['velocity'])[:c])
+    f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(g), rates / MPA, ca.SX.zeros(drives),
                    _spool_rates(machine, part['spool'], U))
     f = ca.vertcat(f, ca.SX.zeros(len(names) - f.numel()))
     if part['swing'].numel():
@@ -102,7 +104,7 @@ def hydraulic_model(machine: Machine, weighs: bool = False, driven: bool = False
         f[first:first + 2 * len(machine.swings)] = _swing_rates(machine, part)
     A = ca.jacobian(f, X)
     A[:, :g] = A[:, :g] + ca.jacobian(f, machine.system.q) @ machine.reduced.R
-    deviation = ca.SX.sym('deviation', len(machine.cylinders) * driven)
+    deviation = ca.SX.sym('deviation', len(machine.actuators) * driven)
     own, slopes = own_accelerations(machine, names, X, deviation) if driven else (ca.SX(0, 1), ca.SX(0, len(names)))
     f[g:g + own.numel()] += own
     A[g:g + own.numel(), :] += slopes
@@ -192,6 +194,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     """
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
+    efforts = {name: drive.largest for name, drive in machine.description.drives.items()}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
                'inclination': psd[6], 'base_acceleration': psd[8], 'moment': 0, 'payload': psd[7], 'swing': 0}
     if machine.swings:
@@ -206,6 +209,8 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
             diagonal.append(psd[3] * (by_volume[volume] / LITRE) ** 2 if measured else 0)
         elif kind == 'pressure':
             diagonal.append(psd[1] if owner in machine.measured_volumes else 0)
+        elif kind == 'effort':
+            diagonal.append(psd[9] * efforts[owner] ** 2)
         elif kind == 'acceleration':
             lever = scale[owner]
             diagonal.append(psd[4] if lever is None else psd[0] if lever == 1.0 else psd[0] / lever ** 2)

@@ -25,7 +25,7 @@ from .force_error import ForceError, stated_keys
 from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_error import fastest_friction
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
-from .hydraulic_state import MPA, SegmentResult, last_samples, variances
+from .hydraulic_state import MPA, PUSHED, SegmentResult, last_samples, variances
 from .mass_information import LARGEST_ACTIVITY, LOG_TRUSTED, OWN_COLUMNS
 from .observer_settings import ObserverSettings
 from .parts.step import RunningFilter
@@ -82,7 +82,7 @@ class HydraulicObserver:
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._error = ForceError(self.machine, self.model, self.filter) if self.model.weighs else None
-        self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
+        self._outside = OutsideForce(np.array([not name.startswith(PUSHED) for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
         tuning, outputs = self.filter.tuning.places, self.filter.outputs.places

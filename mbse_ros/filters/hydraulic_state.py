@@ -20,13 +20,15 @@ LITRE = 1e-3
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 MASS = 'payload/mass'
 BASE = 'inclination', 'base_acceleration'
+PUSHES = 'pressure', 'effort'
+PUSHED = tuple(f'{kind}/' for kind in PUSHES)       # how their names begin
 
 
 def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the state's entries and the factors that take them to SI; ``weighs``: with those of the payload, moments
     about its centre in the file, at the largest mass one deviation away from it, and the mass, the last."""
     names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.coordinates]
-    names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
+    names += [*machine.actuators.entries] + [f'spool/{v}' for v in machine.modelled_valves]
     names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
     names += [*(f'supply/{s}' for s in machine.measured_supplies), *machine.base_states]
     names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
@@ -39,10 +41,18 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
 
 
 def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
-    """Entries of the state by kind; 'base' has all that are of the base."""
+    """Entries of the state by kind; 'base' has all that are of the base, 'pushes' what forces are made of: pressures
+    and efforts."""
     kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'swing', 'swing_rate')
     found = {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
-    return found | {'base': X[[i for i, name in enumerate(names) if name.partition('/')[0] in BASE]]}
+    groups = {'base': BASE, 'pushes': PUSHES}
+    return found | {group: X[[i for i, name in enumerate(names) if name.partition('/')[0] in kinds]]
+                    for group, kinds in groups.items()}
+
+
+def push_scale(machine: Machine) -> np.ndarray:
+    """Factors (pushes,) that take pressures and efforts of the model to SI."""
+    return np.array([UNITS.get(name.partition('/')[0], 1.0) for name in machine.actuators.entries])
 
 
 class SegmentResult(NamedTuple):
@@ -157,7 +167,7 @@ def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX 
     if sensor.on_base:
         along = ca.dot(ca.SX(list(sensor.axes[channel.index])), machine.still_gravity)
         zero = zero if along.is_constant() else along
-    return (1.0 if sensor.gain is None else values(sensor.gain),
+    return ((1.0 if sensor.gain is None else values(sensor.gain)) * channel.factor,
             values(sensor.bias[channel.index]) if sensor.bias else 0.0, zero)
 
 
@@ -177,6 +187,8 @@ def _index(machine: Machine, channel: Channel, names: tuple[str, ...]) -> int | 
     sensor = channel.sensor
     if sensor.kind == 'pressure':
         name = f'{"pressure" if sensor.volume in machine.volumes else "supply"}/{sensor.volume}'
+    elif sensor.drive:
+        name = f'effort/{sensor.drive}'
     elif sensor.kind == 'inclination':
         name = f'inclination/{sensor.axis}'
     elif sensor.on_base:

@@ -27,6 +27,7 @@ class ObserverSettings(Settings):
     spool_psd: float = setting(1e-6, 'Random walk of the spool: errors of the lag model', 'V^2/s', 0.0, 1e3)
     flow_psd: float = setting(1e-3, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
                               1e-9, 1e3)
+    effort_psd: float = setting(1.0, 'Random walk of the effort of a drive, in its largest efforts', '1/s', 1e-9, 1e6)
     free_psd: float = setting(1.0, 'Random walk of the acceleration of a coordinate that no cylinder moves', '(SI)^2/s',
                               1e-9, 1e6)
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)

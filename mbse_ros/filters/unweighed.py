@@ -42,20 +42,20 @@ OPENED = 10.0       # times the uncertainty of speeds and accelerations at a sta
 
 
 class SilentPressures:
-    """Of one observer: for how long each measured pressure has had no sample; ``full`` (nx, nx) and ``slopes`` (nx, k):
-    places of its covariance and derivatives in its packed state."""
+    """Of one observer: for how long each measured pressure or effort has had no sample; ``full`` (nx, nx) and
+    ``slopes`` (nx, k): places of its covariance and derivatives in its packed state."""
 
     def __init__(self, machine: Machine, model: HydraulicModel, full: np.ndarray, slopes: np.ndarray) -> None:
         self._machine, self._model, self._full, self._slopes = machine, model, full, slopes
-        self.volumes, needs = machine.measured_volumes, machine.pressure_needs
-        self._columns = np.array([machine.channels.index(f'pressure/{volume}') for volume in self.volumes], dtype=int)
-        self._needs = np.array([[volume in needs[k] for k in machine.weighing] for volume in self.volumes],
-                               dtype=bool).reshape(len(self.volumes), len(machine.weighing))
+        self.pushes, needs = machine.measured_pushes, machine.push_needs
+        self._columns = np.array([machine.channels.index(name) for name in self.pushes], dtype=int)
+        self._needs = np.array([[name in needs[k] for k in machine.weighing] for name in self.pushes],
+                               dtype=bool).reshape(len(self.pushes), len(machine.weighing))
         self.reset()
 
     def reset(self) -> None:
         """All have just had a sample."""
-        self._age, self._oldest = np.zeros(len(self.volumes)), 0.0
+        self._age, self._oldest = np.zeros(len(self.pushes)), 0.0
 
     def over(self, u: np.ndarray, dt: float, plan: SamplePlan, whole: bool, settings: ObserverSettings
              ) -> np.ndarray | None:
@@ -87,15 +87,16 @@ class SilentPressures:
         """The packed state with those ``silent`` (pressures,), and unknown flows to them, of which nothing is known but
         their bounds: 0 and the largest supply."""
         x, names, valves = packed.copy(), self._model.names, self._machine.hydraulics.valves
-        owned = {volume for volume, is_silent in zip(self.volumes, silent) if is_silent}
+        owned = {name.partition('/')[2]: name for name, is_silent in zip(self.pushes, silent) if is_silent}
         flows = [f'flow/{valve}.{port}' for valve in self._machine.unknown_valves for port in 'ab'
                  if getattr(valves[valve], port) in owned]
-        largest = largest_pressure(self._machine)
-        for name in [*(f'pressure/{volume}' for volume in sorted(owned)), *flows]:
+        largest, drives = largest_pressure(self._machine), self._machine.description.drives
+        unknown = {'flow': (0.0, FLOW_AGAIN), 'pressure': (largest / 2, largest / 2)}
+        unknown_effort = {f'effort/{name}': (0.0, drive.largest) for name, drive in drives.items()}
+        for name in [*sorted(owned.values()), *flows]:
             i = names.index(name)
             x[self._full[i]] = x[self._slopes[i]] = 0.0
-            x[i] = 0.0 if name in flows else largest / 2
-            stddev = FLOW_AGAIN if name in flows else largest / 2
+            x[i], stddev = unknown_effort[name] if name in unknown_effort else unknown[name.partition('/')[0]]
             x[self._full[i, i]] = (stddev / self._model.scale[i]) ** 2
         return x
 

@@ -27,7 +27,6 @@ from ..machine import Machine
 from ..transition.noise import symmetric
 from .force_balance import ForceBalance, force_balance
 from .hydraulic_model import HydraulicModel
-from .hydraulic_state import MPA
 
 HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
@@ -45,8 +44,8 @@ NOTHING = 1e12      # factor on variances of an equation without information
 
 
 def frictions(machine: Machine, model: HydraulicModel) -> int:
-    """How many frictions near standstill the observer follows besides: where it weighs, that of each cylinder."""
-    return len(machine.cylinders) if model.weighs else 0
+    """How many frictions near standstill the observer follows besides: where it weighs, that of each actuator."""
+    return len(machine.actuators) if model.weighs else 0
 
 
 def mass_numbers(machine: Machine, model: HydraulicModel) -> int:
@@ -234,9 +233,8 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
 
 
 def free_of_stops(machine: Machine, balance: ForceBalance) -> ca.SX:
-    """1 for each equation (a,) whose cylinders are all off the ends of their strokes, else 0."""
-    stops = [cylinder.end_stop for cylinder in machine.description.cylinders.values()]
-    edge = ca.DM([END if stop is None else max(END, stop.length.value) for stop in stops])
+    """1 for each equation (a,) whose pistons are all off the ends of their strokes, else 0."""
+    edge = ca.DM([max(END, length) for length in machine.actuators.ends])
     inside = ca.logic_and(balance.pistons > machine.stroke[:, 0] + edge, balance.pistons < machine.stroke[:, 1] - edge)
     return ca.vertcat(*(ca.mmin(inside[own.nonzero()[0].tolist()]) for own in balance.concerns))
 
@@ -275,7 +273,7 @@ def _here(machine: Machine, X: ca.SX, near: ca.SX) -> list[ca.SX]:
 
 
 def _deviation(machine: Machine, balance: ForceBalance, X: ca.SX, P: ca.SX, near: ca.SX) -> ca.SX:
-    """Standard deviations (cylinders,), m/s, of the pistons' speeds."""
+    """Standard deviations (actuators,) of the pistons' speeds."""
     rates = ca.Function('rates', _at(machine, balance), [ca.densify(balance.rates)], {'cse': True})(
         *_here(machine, X, near))
     return ca.sqrt(ca.sum2((rates @ P) * rates))
@@ -293,7 +291,7 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
         ca.vertsplit(steepness, ends), ca.vertsplit(by, ends)))
     H[:, :count] = H[:, :count] + by_q @ machine.reduced.R
     noise = ca.SX.sym('force_psd', *force_psd.shape), ca.SX.sym('dt')
-    R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
+    R = ca.sum2((balance.levers @ ca.diag(machine.actuators.units)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
     slopes = ca.densify(consider_jacobian(machine, model, g, None, lambda _, of: (
         by_q if of is machine.system.q else by_numbers)))

@@ -4,7 +4,8 @@ sources and, of machines, estimates.
 
 ``position/<coordinate>`` of strokes and encoders, ``position/<sensor>`` of inclinometers and distances,
 ``position/base_roll`` and ``base_pitch``; ``velocity/<coordinate>`` of rates; ``gyro/<sensor>`` and
-``accelerometer/<sensor>``, with ``.x``, ``.y``, ``.z`` where there are several; ``pressure/<volume or supply>``.
+``accelerometer/<sensor>``, with ``.x``, ``.y``, ``.z`` where there are several; ``pressure/<volume or supply>``;
+``effort/<drive>`` at its joint, or by the current of its motor.
 Of mechanisms alone ``effort/<sensor>`` of forces, ``value/<sensor>.x`` of positions and velocities of points.
 """
 
@@ -19,22 +20,25 @@ from ..description.start import rpy_rotation
 from ..errors import DescriptionError
 
 ATMOSPHERE = 101_325.0      # Pa: a gauge measures from here
-ORDER = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
+ORDER = ('position', 'velocity', 'gyro', 'accelerometer', 'effort', 'pressure')
 _KIND = {'encoder': 'position', 'inclinometer': 'position', 'distance': 'position', 'inclination': 'position',
-         'rate': 'velocity', 'gyro': 'gyro', 'accelerometer': 'accelerometer', 'pressure': 'pressure'}
+         'rate': 'velocity', 'gyro': 'gyro', 'accelerometer': 'accelerometer', 'pressure': 'pressure',
+         'effort': 'effort', 'current': 'effort'}
 _OF_MECHANISMS = {'force': 'effort', 'position': 'value', 'velocity': 'value'}
 
 
 @dataclass(frozen=True)
 class Channel:
     """``index``: which of the values of ``sensor`` it is; ``output``: its name among the outputs of the mechanism;
-    ``zero``: value, SI, from which its sensor counts."""
+    ``zero``: value, SI, from which its sensor counts; ``factor``: the sample of a value of 1, as of a current.
+    """
 
     name: str
     sensor: Sensor
     index: int
     output: str
     zero: float = 0.0
+    factor: float = 1.0
 
     @property
     def kind(self) -> str:
@@ -51,7 +55,7 @@ class Channel:
         """``(gain, offset, zero)`` of a sample ``gain (value - zero) + offset``, SI, by the nominal numbers."""
         sensor = self.sensor
         gain = 1.0 if sensor.gain is None else sensor.gain.value
-        return gain, sensor.bias[self.index].value if sensor.bias else 0.0, self.zero
+        return gain * self.factor, sensor.bias[self.index].value if sensor.bias else 0.0, self.zero
 
 
 def machine_channels(machine: MechanismDescription) -> tuple[Channel, ...]:
@@ -83,7 +87,7 @@ def sensor_channels(mechanism: MechanismDescription) -> tuple[Channel, ...]:
 
 def _owner(sensor: Sensor) -> str:
     """What a channel is named after."""
-    return sensor.volume or sensor.coordinate or (f'base_{sensor.axis}' if sensor.axis else sensor.name)
+    return sensor.volume or sensor.drive or sensor.coordinate or (f'base_{sensor.axis}' if sensor.axis else sensor.name)
 
 
 def _channels(mechanism: MechanismDescription, sensor: Sensor, owner: str) -> list[Channel]:
@@ -92,7 +96,8 @@ def _channels(mechanism: MechanismDescription, sensor: Sensor, owner: str) -> li
             if sensor.kind in ('position', 'velocity') else 3 if sensor.kind == 'gyro' and mechanism.dimension == 3
             else 1)
     axes = [''] if size == 1 else [f'.{"xyz"[k]}' for k in range(size)]
-    return [Channel(name + axis, sensor, k, sensor.name + axis, _zero(mechanism, sensor, k))
+    factor = mechanism.drives[sensor.drive].current if sensor.kind == 'current' else 1.0
+    return [Channel(name + axis, sensor, k, sensor.name + axis, _zero(mechanism, sensor, k), factor)
             for k, axis in enumerate(axes)]
 
 

@@ -18,23 +18,23 @@ from .machine import Machine
 SEVERAL_APART = 'several payloads are weighed apart from the motion, with observer.weighing=apart or the preset paper'
 
 
-def by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
-    """Equations (a,) along the coordinates that cylinders move, combined to those with the friction of as few cylinders
-    each as can be, and whose friction that is (a, cylinders)."""
+def by_actuator(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
+    """Equations (a,) along the coordinates that actuators move, combined to those with the friction of as few actuators
+    each as can be, and whose friction that is (a, actuators)."""
     if machine.separable:
-        return ca.solve(machine.piston_rates[:, machine.actuated].T, g), np.eye(len(machine.cylinders), dtype=bool)
+        return ca.solve(machine.piston_rates[:, machine.actuated].T, g), np.eye(len(machine.actuators), dtype=bool)
     return g, machine.moved.T
 
 
-def measured_equations(machine: Machine, volumes: Collection[str]) -> list[int]:
-    """Equations of ``by_cylinder``, by their place, of which all pressures are among ``volumes``."""
-    return [k for k, needed in enumerate(machine.pressure_needs) if needed and needed <= set(volumes)]
+def measured_equations(machine: Machine, pushes: Collection[str]) -> list[int]:
+    """Equations of ``by_actuator``, by their place, of which all pressures and efforts are among ``pushes``."""
+    return [k for k, needed in enumerate(machine.push_needs) if needed and needed <= set(pushes)]
 
 
-def cylinders_of(machine: Machine) -> list[tuple[str, ...]]:
-    """Names of the cylinders whose forces are in each equation of ``by_cylinder``."""
-    concerns = np.eye(len(machine.cylinders), dtype=bool) if machine.separable else machine.moved.T
-    return [tuple(name for name, own in zip(machine.cylinders, row) if own) for row in concerns]
+def actuators_of(machine: Machine) -> list[tuple[str, ...]]:
+    """Names of the actuators whose forces are in each equation of ``by_actuator``."""
+    concerns = np.eye(len(machine.actuators), dtype=bool) if machine.separable else machine.moved.T
+    return [tuple(name for name, own in zip(machine.actuators.names, row) if own) for row in concerns]
 
 
 def why_unweighed(machine: Machine) -> str:
@@ -43,8 +43,10 @@ def why_unweighed(machine: Machine) -> str:
         return 'the file has no section `payload`: motion alone'
     if machine.weighing:
         return ''
-    if not machine.volumes:
+    if not machine.actuators.entries:
         return 'the file has no section `hydraulics`: motion alone'
+    if not machine.cylinders:
+        return f'of no drive is the effort measured: motion alone; to weigh, add sensors of {missing_words(machine)}'
     return f'of no cylinder are all pressures measured: motion alone; to weigh, add sensors of {missing_words(machine)}'
 
 
@@ -58,24 +60,24 @@ def check_weighs(machine: Machine) -> None:
     """Raise DescriptionError where nothing weighs a load of this machine: of what needs a mass."""
     file = machine.description.file
     _ = machine.payload_data        # raises
-    if not machine.volumes:
+    if not machine.actuators.entries:
         raise DescriptionError(file, 'hydraulics', None, 'this section, to weigh a load')
     if not machine.weighing:
-        measured = [f'pressure/{name}' for name in machine.measured_volumes]
-        raise DescriptionError(file, 'sensors', measured, 'all pressures of a cylinder, to weigh a load; missing: '
-                               + missing_words(machine))
+        wanted = 'all pressures of a cylinder' if machine.cylinders else 'the effort of a drive'
+        raise DescriptionError(file, 'sensors', list(machine.measured_pushes),
+                               f'{wanted}, to weigh a load; missing: {missing_words(machine)}')
 
 
 def missing_words(machine: Machine) -> str:
-    """Pressures that the equations that do not weigh lack, by their cylinders, in words."""
-    lacking = missing_pressures(machine)
-    return '; or '.join(' and '.join(f'pressure/{name}' for name in names) for names in lacking.values())
+    """Pressures and efforts that the equations that do not weigh lack, by their actuators, in words."""
+    return '; or '.join(' and '.join(names) for names in missing_pushes(machine).values())
 
 
-def missing_pressures(machine: Machine) -> dict[str, list[str]]:
-    """By the cylinders of each equation that does not weigh: volumes whose pressures no sensor measures."""
-    needs, names = machine.pressure_needs, cylinders_of(machine)
-    return {' and '.join(names[k]): [name for name in machine.volumes if name in needed - set(machine.measured_volumes)]
+def missing_pushes(machine: Machine) -> dict[str, list[str]]:
+    """By the actuators of each equation that does not weigh: pressures and efforts that no sensor measures."""
+    needs, names = machine.push_needs, actuators_of(machine)
+    return {' and '.join(names[k]): [name for name in machine.actuators.entries
+                                     if name in needed - set(machine.measured_pushes)]
             for k, needed in enumerate(needs) if k not in machine.weighing}
 
 

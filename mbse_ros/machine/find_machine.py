@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ..description.load import known_machines, load_mechanism
+from ..description.load import every_machine, load_mechanism
 from ..description.model import MechanismDescription
 from ..description.sections.load_hydraulics import VALVE_KINDS
 from ..errors import DescriptionError, check_choice, did_you_mean
@@ -21,14 +21,14 @@ NEEDED = ('nominal_flow', 'nominal_pressure', 'nominal_command', 'command_limit'
 
 def load_machine(name: str | Path, valve: str | None = None,
                  make: Callable[[MechanismDescription], Machine] = Machine) -> Machine:
-    """Machine from the name of a file in ``config/machines`` or from a path.
+    """Machine from the name of a file in ``config/machines`` or ``config/arms``, or from a path.
 
     ``valve`` replaces the kind of all its valves; ``make`` gives the machine of a description. Raises DescriptionError,
     SettingError for an unknown kind.
     """
     path = Path(name)
     if path.suffix not in ('.yaml', '.yml'):
-        known = known_machines()
+        known = every_machine()
         if str(name) not in known:
             raise DescriptionError(str(name), 'machine', str(name), 'a path to a .yaml file or one of: '
                                    + ', '.join(known) + did_you_mean(name, known))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of one machine: a mechanism with cylinders, hydraulics and sensors."""
+"""The model of one machine: a mechanism with cylinders, hydraulics, drives and sensors."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import sensor_model
 from ..mechanism.values import acceleration_keys, state_keys
+from .actuators import Actuators
 from .channels import Channel, machine_channels
 from .hanging import down, hook, swing_axes
 from .parameters import Parameters
@@ -34,20 +35,22 @@ class Machine:
     """What nodes and tools ask of a machine.
 
     The mechanism's ``model`` holds its coordinates q; ``system`` is it without redundant rows. ``coordinates`` (g,)
-    names the independent ones z: what the state of the observer is made of. Raises DescriptionError for a file without
-    cylinders, or whose sensors do not determine the position.
+    names the independent ones z: what the state of the observer is made of. ``actuators`` are its cylinders and drives;
+    a piston is, of a drive, the joint that it moves. Raises DescriptionError for a file without any, or
+    whose sensors do not determine the position.
     """
 
     def __init__(self, description: MechanismDescription) -> None:
-        if not description.cylinders:
+        if not description.is_machine:
             raise DescriptionError(description.file, 'cylinders', None,
-                                   'the sections `cylinders` and `hydraulics` of a machine (a mechanism without them: '
-                                   'mbse simulate, mbse up linkage)')
+                                   'the sections `cylinders` and `hydraulics`, or `drives`, of a machine (a mechanism '
+                                   'without them: mbse simulate, mbse up linkage)')
         self.description = description
         self.all_channels: tuple[Channel, ...] = machine_channels(description)
         self.model = Model(description)
         self.system: MechanismSystem = self.model.partition().system
         self.circuit = Circuit(description, self.system.values)
+        self.actuators = Actuators(self.circuit)
         self.parameters = Parameters(self.system.values, state_keys(description), description.calibration,
                                      {number.key: stated / number.stddev for sensor in description.sensors.values()
                                       if sensor.drift is not None
@@ -55,7 +58,7 @@ class Machine:
         self.coordinates = self.model.independent
         if not self.coordinates:
             raise DescriptionError(description.file, 'joints', list(description.joints), 'a body that can move')
-        self.pistons = self.system.indices(description.cylinders)
+        self.pistons = self.system.indices(self.actuators.coordinates)
         self._check_positions()
 
     @property
@@ -137,17 +140,17 @@ class Machine:
 
     @property
     def stroke(self) -> np.ndarray:
-        """Range of each piston position (cylinders, 2), m."""
-        return np.array([[0.0, c.stroke.value] for c in self.description.cylinders.values()])
+        """Range of each piston position (actuators, 2), m; of a joint of a drive without end."""
+        return self.actuators.stroke
 
     @cached_property
     def range(self) -> np.ndarray:
         """Range of each independent coordinate (g, 2): strokes, limits of joints, else half a turn or a metre around
         the start."""
-        strokes, rows = dict(zip(self.cylinders, self.stroke)), []
+        strokes, rows = dict(zip(self.cylinders, self.stroke.tolist())), []
         for place, name in zip(self.model.z, self.coordinates):
             coordinate = self.description.coordinates.get(name)
-            joint = self.description.joints.get(coordinate.joint if coordinate else '')
+            joint = self.description.joints.get(coordinate.joint if coordinate else name)
             start = self.model.start.q[place]
             default = (start - UNLIMITED, start + UNLIMITED)
             rows.append(strokes.get(name) if name in strokes else (joint.limits if joint else None) or default)
@@ -190,12 +193,12 @@ class Machine:
 
     @cached_property
     def piston_rates(self) -> ca.SX:
-        """Derivatives (cylinders, g) of the piston positions by the independent coordinates, along the loops."""
+        """Derivatives (actuators, g) of the piston positions by the independent coordinates, along the loops."""
         return self.reduced.R[self.pistons, :]
 
     @cached_property
     def actuated(self) -> list[int]:
-        """Independent coordinates that a cylinder moves."""
+        """Independent coordinates that an actuator moves."""
         pattern = np.array(ca.DM(self.piston_rates.sparsity(), 1.0).full()) if self.piston_rates.nnz() else np.zeros(
             self.piston_rates.shape)
         exact = [[not self.piston_rates[i, k].is_zero() and bool(pattern[i, k]) for k in range(pattern.shape[1])]
@@ -204,29 +207,40 @@ class Machine:
 
     @cached_property
     def moved(self) -> np.ndarray:
-        """(cylinders, a): whether a cylinder's position depends on an actuated coordinate."""
+        """(actuators, a): whether a piston's position depends on an actuated coordinate."""
         S = self.piston_rates[:, self.actuated]
         return np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])],
                         dtype=bool).reshape(S.shape)
 
     @cached_property
     def separable(self) -> bool:
-        """Whether there are as many cylinders as coordinates that they move, and one of these moves several."""
+        """Whether there are as many actuators as coordinates that they move, and one of these moves several."""
         return self.moved.shape[0] == self.moved.shape[1] and not (self.moved.sum(axis=0) == 1).all()
 
     @cached_property
-    def pressure_needs(self) -> list[set[str]]:
-        """Volumes whose pressures push in each equation of ``equations.by_cylinder``."""
-        chambers = np.kron(np.eye(len(self.cylinders)) if self.separable else self.moved.T, [1.0, 1.0])
-        pushes = chambers @ self.circuit.T_Vcyl.T
-        return [{name for name, some in zip(self.volumes, row) if some} for row in pushes]
+    def push_needs(self) -> list[set[str]]:
+        """Pressures and efforts, as entries of the state, that push in each equation of ``equations.by_actuator``."""
+        acts = self.actuators.act if self.separable else (self.moved.T.astype(int) @ self.actuators.act) > 0
+        return [{name for name, some in zip(self.actuators.entries, row) if some} for row in acts]
 
     @cached_property
     def weighing(self) -> tuple[int, ...]:
-        """Equations of the force balance, by their place among those of ``equations.by_cylinder``, that carry
-        information on the mass: sensors measure all their pressures."""
-        measured = set(self.measured_volumes)
-        return tuple(k for k, needed in enumerate(self.pressure_needs) if needed and needed <= measured)
+        """Equations of the force balance, by their place among those of ``equations.by_actuator``, that carry
+        information on the mass: sensors measure all their pressures and efforts."""
+        measured = set(self.measured_pushes)
+        return tuple(k for k, needed in enumerate(self.push_needs) if needed and needed <= measured)
+
+    @cached_property
+    def measured_pushes(self) -> tuple[str, ...]:
+        """Pressures of volumes and efforts of drives, as entries of the state, that a sensor measures."""
+        channels = [channel.name for channel in self.all_channels]
+        return tuple(name for name in channels if name in self.actuators.entries)
+
+    @property
+    def pressure_needs(self) -> list[set[str]]:
+        """Of these the volumes."""
+        return [{name.partition('/')[2] for name in needed if name.startswith('pressure/')}
+                for needed in self.push_needs]
 
     @property
     def weighed(self) -> list[int]:

@@ -29,6 +29,7 @@ from .inertia import (
     payload_spin,
     point_masses,
     point_terms,
+    rotors,
     spin_terms,
 )
 from .nonholonomic import nonholonomic_rows, quasi_velocities
@@ -51,8 +52,9 @@ class MechanismSystem(System):
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
     ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
     and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
-    velocities (none where natural coordinates carry a rotation). ``sides`` (k,) are positive where the rows hold as
-    meant; a row with a second solution, such as a block turned by 180 degrees on its rail, is zero there too.
+    velocities (none where natural coordinates carry a rotation); ``rotors``: what drives add at places
+    in q. ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned
+    by 180 degrees on its rail, is zero there too.
     """
 
     description: MechanismDescription
@@ -71,6 +73,7 @@ class MechanismSystem(System):
     gravity: ca.SX
     applied: ca.SX
     masses: tuple[Mass, ...]
+    rotors: tuple[tuple[int, ca.SX | float], ...]
     spins: tuple[tuple[ca.SX, ca.SX], ...]
 
     @property
@@ -130,6 +133,9 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for mass, place in masses:
         M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
+    geared = tuple(rotors(kinematics))
+    for place, rotor in geared:
+        M[place, place] += rotor
     turning: list[tuple[str, ca.SX]] = []
     for payload in description.every_payload.values():
         load = payload_spin(kinematics, payload)
@@ -137,13 +143,14 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
             M_b, Q_b = spin_terms(kinematics, payload.body, load)
             M, Q = M + M_b, Q + Q_b
             turning.append((payload.body, load))
-    for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
+    for scalar in scalars((description.cylinders, description.hydraulics, description.sensors,
+                           description.drives)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     multipliers = ca.SX.sym('multipliers', len(rows) + len(kinematics.rates))
     return MechanismSystem(
         q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd),
-        M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
+        M=ca.densify(M) if description.is_machine else M, Q=ca.densify(Q),
         Phi=ca.densify(ca.vertcat(*(row.expression for row in rows))) if rows else ca.SX(0, 1),
         names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
         start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),
@@ -160,6 +167,7 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         gravity=gravity, applied=ca.densify(applied.conservative + applied.other),
         masses=(*((ca.SX(kinematics.values(body.mass)), kinematics.frames[body.name].at(
             center_of_mass(body, kinematics.values))) for body in description.bodies.values()), *masses),
+        rotors=geared,
         spins=() if kinematics.natural else (*((inertia(body, kinematics.values), kinematics.frames[body.name].omega)
                                                for body in description.bodies.values()),
                                              *((tensor, kinematics.frames[body].omega)

@@ -99,6 +99,17 @@ def point_masses(kinematics: Kinematics) -> Iterator[Mass]:
         yield ca.SX(kinematics.values(payload.mass)), place
 
 
+def rotors(kinematics: Kinematics) -> Iterator[tuple[int, ca.SX | float]]:
+    """Places in q of coordinates that drives move, and the inertia that their rotors have there, kg m2 or kg.
+
+    A rotor turns so much faster than its joint that its spin about other axes does not count.
+    """
+    for drive in kinematics.description.drives.values():
+        if drive.rotor_inertia is not None:
+            geared = kinematics.values(drive.rotor_inertia) * drive.gear_ratio ** 2
+            yield kinematics.names.index(drive.coordinate), geared
+
+
 def inclined(gravity: ca.SX, base: Base | None, kinematics: Kinematics) -> ca.SX:
     """Gravity (d,) in the frame of a machine whose base is rolled and pitched."""
     if base is None:

@@ -110,6 +110,8 @@ class StateBounds:
             fastest = settings.fastest_piston if name in machine.cylinders else settings.fastest_joint
             limits[f'velocity/{name}'] = [-fastest, fastest]
         limits |= {f'pressure/{name}': [0.0, highest_pressure(machine)] for name in machine.volumes}
+        limits |= {f'effort/{name}': [-STOPS * drive.largest, STOPS * drive.largest]
+                   for name, drive in machine.description.drives.items()}
         self._ends = [(i, *limits[name]) for i, name in enumerate(names) if name in limits]
         self._places = np.array([i for i, *_ in self._ends])
         self._low, self._high = np.array([ends for _, *ends in self._ends]).T
@@ -143,6 +145,9 @@ class StateBounds:
             return None
         k = int(np.argmax(out | vague))
         kind, _, owner = self._names[self._places[k]].partition('/')
+        if kind == 'effort':
+            return (f'effort of {owner} at {x[k]:.3g}, far outside its largest, {self._high[k] / STOPS:.3g}',
+                    Fault.OUT_OF_RANGE)
         unit = 'm' if owner in self._machine.cylinders else unit_of(self._machine.description, owner)
         if kind == 'position':
             return ((f'{owner} at {x[k]:.3f} {unit}, far outside its range', Fault.OUT_OF_RANGE) if out[k] else
@@ -195,7 +200,18 @@ def machine_ends(machine: Machine) -> Ends:
         Fault.SATURATED: [(i, *_readable(found, c.sensor.noise)) for i, c in channels
                           if (found := c.sensor.range) is not None],
         Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
-                                        if c.kind == 'pressure'), *_driven(machine)]}
+                                        if c.kind == 'pressure'), *_strongest(machine), *_driven(machine)]}
+
+
+def _strongest(machine: Machine) -> list[tuple[int, float, float]]:
+    """Place of each channel of an effort, and samples below and above which no drive gives it: another unit."""
+    found = []
+    for i, channel in enumerate(machine.all_channels):
+        if channel.kind == 'effort':
+            gain, offset, _ = channel.nominal
+            most = STOPS * abs(gain) * machine.description.drives[channel.sensor.drive].largest
+            found.append((i, offset - most, offset + most))
+    return found
 
 
 def _driven(machine: Machine) -> list[tuple[int, float, float]]:

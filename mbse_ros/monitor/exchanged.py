@@ -27,7 +27,7 @@ from ..compiled import Kernel
 from ..compiled.cache import built
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..filters.force_balance import force_balance
-from ..filters.hydraulic_state import direct, state_names
+from ..filters.hydraulic_state import PUSHED, direct, state_names
 from ..filters.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
@@ -92,7 +92,7 @@ class Exchanged:
         made_of = 'exchanged', machine.made_of, str(places)
         self.function = built(made_of, lambda: masses_both_ways(machine, places))
         self._machine, self._masses = machine, Kernel(self.function, 'vm')
-        sensors = {names.index(name): item for name, item in direct(machine).items() if name.startswith('pressure/')}
+        sensors = {names.index(name): item for name, item in direct(machine).items() if name.startswith(PUSHED)}
         self._places = np.array(list(sensors), dtype=int)
         self._channels = [machine.channels.index(item.name) for item in sensors.values()]
         self._gain, self._offset, self._zero = np.array([item.nominal for item in sensors.values()]).reshape(-1, 3).T
@@ -178,6 +178,7 @@ class Exchanged:
         near, *found = self._masses(self._near, X, P, at, self._machine.parameters.mean)
         self._near = near if np.isfinite(near).all() else None
         masses, rooms = (item.reshape(1 + len(self.pairs), -1) for item in found)
+        masses = np.where(np.isfinite(rooms), masses, at)       # without a lever any mass is possible
         low, high = (masses - rooms).max(axis=1), (masses + rooms).min(axis=1)
         sure = rooms <= ROUGH * (self._limits[1] - self._limits[0])
         self._touch(np.where(sure, masses - rooms, -np.inf).max(axis=1),

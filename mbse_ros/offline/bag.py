@@ -16,7 +16,7 @@ from ..bags.channel_samples import Sample
 from ..bags.recorded_commands import RecordedCommands
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
-from ..description.load import known_machines
+from ..description.load import every_machine
 from ..errors import BagError, DescriptionError, SampleError, SettingError
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
@@ -222,7 +222,7 @@ def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = N
             frame = frame_of(source, topics.find_namespace(source.topics, str(source.path)), topics)
         except BagError:
             continue
-        if frame and frame not in known_machines():
+        if frame and frame not in every_machine():
             raise BagError(str(source.path), f'recorded on {frame!r} (frame_id of its samples), which is not in '
                            f'config/machines: name its file as the machine; {DEFAULT} is the default only where no '
                            'machine is named')

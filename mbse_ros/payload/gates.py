@@ -43,19 +43,18 @@ def gate_numbers(machine: Machine, settings: PayloadSettings) -> list[float]:
 
 def slowest(machine: Machine, stated: float) -> list[float]:
     """Speeds (cylinders,), m/s, from which friction is trusted: as ``stated``, or, where that is 0, of the file."""
-    return [stated or SURE * velocity for velocity in transitions(machine)]
+    return [stated or SURE * velocity for velocity in machine.actuators.transitions]
 
 
 def margins(machine: Machine, stated: float) -> list[float]:
     """Distances (cylinders,), m, from the ends of the stroke in which forces are not trusted: at least the damper's
     length."""
-    stops = [cylinder.end_stop for cylinder in machine.description.cylinders.values()]
-    return [stated if stop is None else max(stated, stop.length.value) for stop in stops]
+    return [max(stated, length) for length in machine.actuators.ends]
 
 
 def too_slow(machine: Machine, name: str, stated: float) -> str:
     """What is wrong with a slowest speed, m/s, in the setting ``name``, by the friction of the file; '' if nothing."""
-    found = dict(zip(machine.cylinders, transitions(machine)))
+    found = dict(zip(machine.actuators.names, machine.actuators.transitions))
     slow = {cylinder: velocity for cylinder, velocity in found.items() if 0.0 < stated < velocity}
     if not slow:
         return ''
@@ -66,11 +65,6 @@ def too_slow(machine: Machine, name: str, stated: float) -> str:
             f'0 takes {SURE:g} times that of each cylinder')
 
 
-def transitions(machine: Machine) -> list[float]:
-    """Speeds (cylinders,), m/s, up to which friction changes its sign, as the file has them."""
-    return [cylinder.friction.transition_velocity.value for cylinder in machine.description.cylinders.values()]
-
-
 def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
     ``slopes`` are of all equations by the first mass, then by the next.
@@ -78,7 +72,7 @@ def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
     both beyond what the observer's covariance explains.
     """
-    count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
+    count, stroke = len(machine.actuators), ca.DM(machine.stroke)
     pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)
     share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', GATE_NUMBERS)
     speed = ca.if_else(gates[0] > 0, gates[0], ca.DM(slowest(machine, 0.0)))

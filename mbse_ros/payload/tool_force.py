@@ -139,7 +139,7 @@ class ToolForces:
         self._point = np.array([*place, *[0.0] * (3 - len(place))])
         names, channels = state_names(machine)[0], direct(machine)
         places = {name: names.index(name) for name in (*(f'position/{z}' for z in machine.coordinates),
-                                                       *(f'pressure/{v}' for v in machine.measured_volumes))}
+                                                       *machine.measured_pushes)}
         found = [channels[name] for name in places]
         g, self._count = len(machine.coordinates), len(names)
         self._entries = [k + (g * np.arange(3) if i < g else np.zeros(1, int)) for i, k in enumerate(places.values())]
@@ -147,7 +147,7 @@ class ToolForces:
         self._columns = [machine.channels.index(item.name) for item in found]
         self._gain, self._offset, self._zero = np.array([item.nominal for item in found]).T
         self._noise = np.array([item.sensor.noise for item in found]) / np.abs(self._gain)
-        self._needs = np.array([[volume in machine.pressure_needs[row] for volume in machine.measured_volumes]
+        self._needs = np.array([[name in machine.push_needs[row] for name in machine.measured_pushes]
                                 for row in machine.weighing])
         parameters = machine.parameters
         self._consider, self._center = parameters.consider, list(parameters.center.values())

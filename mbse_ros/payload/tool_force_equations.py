@@ -16,7 +16,7 @@ from ..filters.force_balance import force_balance, without_sensor_errors
 from ..filters.hydraulic_state import state_names
 from ..filters.weighing import free_of_stops
 from ..machine import Machine
-from ..machine.equations import by_cylinder
+from ..machine.equations import by_actuator
 from ..machine.frames import turned
 
 TERMS, LEVERS = 5, slice(1, 4)      # of each equation, and those that are levers
@@ -46,14 +46,14 @@ def force_equations(machine: Machine) -> ca.Function:
     J = ca.jacobian(system.points[payload.contact], system.q) @ machine.reduced.R
     J = ca.vertcat(J, ca.SX.zeros(3 - J.shape[0], J.shape[1]))
     along = (turned(system.frames[payload.contact.partition('.')[0]].rotation).T @ J)[:, machine.actuated]
-    A = ca.horzcat(*(by_cylinder(machine, along[k, :].T)[0] for k in range(3)))[list(machine.weighing), :]
+    A = ca.horzcat(*(by_actuator(machine, along[k, :].T)[0] for k in range(3)))[list(machine.weighing), :]
     friction = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
     P = ca.SX.sym('P', len(names), len(names))
     arguments = [balance.near, balance.X, balance.deviation, machine.payload, p]
     terms = ca.horzcat(balance.g, ca.substitute(A, system.q, q), ca.jacobian(balance.g, machine.payload))
     terms = ca.Function('terms', arguments, [ca.densify(item) for item in (
         terms, ca.jacobian(ca.vec(terms), balance.X), ca.jacobian(ca.vec(terms), p), friction,
-        balance.levers @ ca.diag(machine.circuit.areas()[0::2]), free_of_stops(machine, balance))], {'cse': True})
+        balance.levers @ ca.diag(machine.actuators.units / 1e6), free_of_stops(machine, balance))], {'cse': True})
     near = machine.closed(balance.near, balance.X[:moved])[system.dependent]
     close = ca.Function('close', [balance.near, balance.X, p], [near, ca.densify(balance.rates)], {'cse': True})
     arguments[2] = P

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import PositionProblemError
-from ..filters.activity import moved_cylinders
+from ..filters.activity import moved_actuators
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import MPA, SegmentResult, variances
+from ..filters.hydraulic_state import SegmentResult, variances
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
+from ..machine.actuators import SPAN
 from ..monitor.bounds import StateBounds, machine_ends
 from ..monitor.channels import LASTING, PATIENCE, ChannelMonitor
 from ..monitor.faults import Fault, ObserverStatus, reason_of
@@ -65,7 +66,7 @@ class MachineMonitor(StateMonitor[MachineState]):
         super().__init__(watch, self._lost, self._doubtful, self._settling, self._disturbed)
         self._recovery = Recovery(machine, observer)
         self._positions, self._pressures = StepCheck(machine), PressureSteps(machine)
-        self._bores = _bores(machine)
+        self._forces = _forces(machine)
         self._faint, self._innovations = UnitCheck(machine), InnovationWatch()
         self.configure()
         self.reset()
@@ -242,7 +243,7 @@ class MachineMonitor(StateMonitor[MachineState]):
         """In which equations (a,) of the force balance an ``error`` (a + 1,) was found, MPa on the pistons, and whether
         one of the pressures."""
         *sizes, walk = (0.0,) if error is None else error.tolist()
-        found = [f'{self.machine.coordinates[k]} {size * MPA * pi * self._bores[k] ** 2 / 4e3:.2g} kN'
+        found = [f'{self.machine.coordinates[k]} {size * self._forces[k][0]:.2g} {self._forces[k][1]}'
                  for k, size in zip(self.machine.weighed, sizes) if size > 0.0]
         balance = f'{reason_of(Fault.FORCE_BALANCE, *found)} (1 sigma)' if found else ''
         return '; '.join(filter(None, [balance, FOLLOWED * (walk > 0.0)]))
@@ -260,10 +261,14 @@ class MachineMonitor(StateMonitor[MachineState]):
         return {fault: reason_of(fault, *names) for fault, names in found.items() if names}
 
 
-def _bores(machine: Machine) -> list[float]:
-    """By coordinate the largest bore, m, of the cylinders that it moves, 0 of none."""
-    bores = np.array([cylinder.bore.value for cylinder in machine.description.cylinders.values()])
-    return np.max(moved_cylinders(machine) * bores[:, None], axis=0, initial=0.0).tolist()
+def _forces(machine: Machine) -> list[tuple[float, str]]:
+    """By coordinate what 1 MPa is on the largest piston that it moves, kN, or on its drive, and the unit."""
+    found = [(0.0, 'kN')] * len(machine.coordinates)
+    cylinders = [(1e3 * pi * item.bore.value ** 2 / 4, 'kN') for item in machine.description.cylinders.values()]
+    drives = [(item.largest / SPAN, item.effort) for item in machine.description.drives.values()]
+    for own, moves in zip([*cylinders, *drives], moved_actuators(machine)):
+        found = [max(before, own) if some else before for before, some in zip(found, moves)]
+    return found
 
 
 class Recovery:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import inf, nan
 
 from ..machine import Machine
-from ..machine.equations import missing_pressures
+from ..machine.equations import missing_pushes
 from ..monitor.clocks import Elapsed
 from ..monitor.exchanged import Exchanged
 from ..monitor.faults import DOUBTS, GATED, NONE, Fault, reason_of
@@ -48,7 +48,7 @@ class MassMonitor:
         self._exchanged, self._widest = None if name else Exchanged(machine), 1.0 if name else inf
         self._refusable = GATED if name else (PayloadStatus.UPDATING,)     # statuses that a wide interval overrules
         self._whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
-        self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
+        self._unseen = ' and '.join(missing_pushes(machine)) or 'actuators with silent sensors'
         self.reset()
 
     def reset(self) -> None:

@@ -142,7 +142,7 @@ def test_needs_and_what_is_refused() -> None:
     machine = machine_of('zx200_can')
     assert machine.pressure_needs == [{'boom_piston', 'boom_rod'}, {'arm_piston', 'arm_rod'},
                                        {'bucket_piston', 'bucket_rod'}]
-    assert measured_equations(machine, ['boom_piston', 'arm_piston', 'arm_rod']) == [1]
+    assert measured_equations(machine, ['pressure/boom_piston', 'pressure/arm_piston', 'pressure/arm_rod']) == [1]
     with pytest.raises(SettingError, match='all pressures of a cylinder'):
         payload_observability(machine, ['boom_piston'], start_pose(machine))
 

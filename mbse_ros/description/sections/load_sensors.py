@@ -12,7 +12,7 @@ from ..basics import GROUND, PointRef, Scalar, Vector
 from ..language.entry import Entry
 from ..language.quantity import ValueKind, not_negative
 from ..language.references import References, unit_of
-from ..machine_parts import Base, Cylinder, Hydraulics
+from ..machine_parts import Base, Cylinder, Drive, Hydraulics
 from ..model import Drift, Driver, Sensor, sensor_unit
 
 
@@ -23,6 +23,7 @@ class MachineParts:
     cylinders: dict[str, Cylinder] = field(default_factory=dict)
     hydraulics: Hydraulics | None = None
     base: Base | None = None
+    drives: dict[str, Drive] = field(default_factory=dict)
 
 _COMMON = ('stddev', 'resolution', 'range', 'delay', 'drift')
 PER_DAY = '/sqrt(day)'      # of the unit of a drift: it is a random walk
@@ -33,7 +34,9 @@ _KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()
           'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
           'accelerometer': (('point',), ('body', 'axes', 'gravity')), 'distance': (('points',), ()),
           'inclinometer': (('body',), ()), 'force': (('driver',), ()),
-          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference')), 'inclination': (('axis',), ())}
+          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference')), 'inclination': (('axis',), ()),
+          'effort': (('drive',), ('offset', 'gain')), 'current': (('drive',), ('offset', 'gain'))}
+OF_DRIVES = 'effort', 'current'
 
 
 def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver],
@@ -56,7 +59,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
             machine: MachineParts) -> Sensor:
     if not isinstance(entry.value, dict) or 'kind' not in entry.value:
         entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
-                                 'supply', *_COMMON, 'bias'])
+                                 'supply', 'drive', *_COMMON, 'bias'])
     kind = entry.part('kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
     if on_base := kind == 'accelerometer' and entry.value.get('body') == GROUND:
@@ -64,10 +67,12 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
     elif kind == 'accelerometer' and 'point' not in entry.value:
         raise entry.error('the key `point`, a point of a body; or `body: ground` for the accelerometer on what the '
                           'machine stands on', entry.value.get('body'), 'point')
-    allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
+    allowed = (*allowed, *_COMMON, *(() if kind in ('pressure', *OF_DRIVES) else ('bias',)))
     parts = entry.mapping(['kind', *needed], [*allowed])
     if kind == 'pressure':
         return _pressure(name, entry, parts, references, machine)
+    if kind in OF_DRIVES:
+        return _effort(name, kind, parts, references, machine)
     if kind == 'inclination':
         return _inclination(name, parts, references, machine)
     if on_base:
@@ -145,6 +150,22 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
                   range=_range(parts, references, 'Pa'), delay=_delay(parts, references, machine),
                   drift=_drift(parts, references, 'Pa', machine))
+
+
+def _effort(name: str, kind: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
+    """Of a drive, at its joint, or by the current of its motor."""
+    numbers, drive = references.numbers, machine.drives[parts['drive'].choice(machine.drives, 'a drive')]
+    if kind == 'current' and not drive.torque_constant:
+        raise parts['drive'].error(f'a drive with the key `torque_constant`: {drive.name} has none', drive.name)
+    unit = sensor_unit(kind, lambda: drive.unit)
+    noise = _noise(parts, references, unit)
+    if not any(noise):
+        raise Entry(parts['kind'].file, f'sensors.{name}.stddev', None).error('a deviation or a resolution above 0')
+    offset = (numbers.scalar(parts['offset'], ValueKind(unit)),) if 'offset' in parts else ()
+    gain = numbers.optional(parts, 'gain', ValueKind('1', 0.1, 10.0))
+    return Sensor(name, kind, *noise, bias=offset, gain=gain, range=_range(parts, references, unit),
+                  delay=_delay(parts, references, machine), drift=_drift(parts, references, unit, machine),
+                  drive=drive.name)
 
 
 def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:

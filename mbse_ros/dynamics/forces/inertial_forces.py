@@ -31,4 +31,6 @@ def inertial_forces(system: MechanismSystem, qdd: ca.SX) -> ca.SX:
         if omega.numel() == 3:
             moment = moment + ca.cross(omega, tensor @ omega)
         power = power + ca.dot(moment, ca.jtimes(omega, qd, w))
+    for place, rotor in system.rotors:
+        power = power + rotor * qdd[place] * w[place]
     return ca.gradient(power, w) - system.applied

@@ -16,7 +16,7 @@ as known: what is blind here stays blind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -24,7 +24,7 @@ import numpy as np
 
 from ...errors import DescriptionError, PositionProblemError, SettingError, SingularConfigurationError
 from ...machine import Machine
-from ...machine.equations import by_cylinder, check_weighs, cylinders_of, measured_equations, missing_words
+from ...machine.equations import actuators_of, by_actuator, check_weighs, measured_equations, missing_words
 from ..force_balance import force_balance
 from ..hydraulic_state import measurements, state_names
 from .information import InformationWindow, observability
@@ -157,7 +157,7 @@ def mass_accuracy(machine: Machine, poses: Poses | None = None, factor: np.ndarr
     ranges; ``factor`` (k, any): a root of the covariance of the numbers, default the file's. Raises DescriptionError
     without a payload."""
     middle = np.median(mass_half_widths(machine, poses, factor), axis=0)
-    owners = cylinders_of(machine)
+    owners = actuators_of(machine)
     return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
                         float(middle[-1]))
 
@@ -194,21 +194,29 @@ def _equations(machine: Machine, poses: Poses | None, factor: np.ndarray | None 
     function, limits = _terms(machine), [item.limits for item in machine.description.every_payload.values()]
     looked = in_motion(all_poses(machine)) if poses is None else poses
     names, g = state_names(machine)[0], len(machine.coordinates)
-    pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
-    noise = {c.sensor.volume: float(c.sensor.noise) for c in machine.all_channels if c.kind == 'pressure'}
-    spread = np.array([noise.get(name, 0.0) for name in machine.volumes]) / np.sqrt(SAMPLES)
+    pushes = [names.index(name) for name in machine.actuators.entries]
+    least = [LEAST_PRESSURE] * len(machine.volumes) + [0.0] * len(machine.description.drives)
+    noise = _noises(machine)
+    spread = np.array([noise.get(name, 0.0) for name in machine.actuators.entries]) / np.sqrt(SAMPLES)
     factor = machine.parameters.factor() if factor is None else factor
-    balance_error = np.array([0.0 if item.force_error is None else item.count * item.force_error.stddev
-                              for item in machine.description.cylinders.values()])
+    counts = [item.count for item in machine.description.cylinders.values()] + [1] * len(machine.description.drives)
+    balance_error = np.array([0.0 if error is None else count * error.stddev
+                              for count, (_, error, _) in zip(counts, machine.actuators.errors)])
     for q, zd in zip(looked.q, looked.zd):
         X = np.zeros(len(names))
-        X[:g], X[g:2 * g], X[pressures] = q[machine.model.z], zd, LEAST_PRESSURE
+        X[:g], X[g:2 * g], X[pushes] = q[machine.model.z], zd, least
         near = q[machine.system.dependent]
         for _ in range(3):          # friction depends on the pressures
             r, G, J, S, L = (item.full() for item in function(near, X, np.mean(limits, axis=1),
                                                               machine.parameters.mean))
-            X[pressures] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
+            X[pushes] -= np.linalg.lstsq(S, r[:, 0], rcond=None)[0]
         yield G, J @ factor @ (J @ factor).T + (S * spread ** 2) @ S.T + (L * balance_error ** 2) @ L.T
+
+
+def _noises(machine: Machine, sensors: Collection[str] | None = None) -> dict[str, float]:
+    """Standard deviations, SI, of the pressures and efforts that sensors measure, or these ``sensors``."""
+    return {c.name: float(c.sensor.noise) / abs(c.nominal[0]) for c in machine.all_channels
+            if c.name in machine.measured_pushes and (sensors is None or c.sensor.name in sensors)}
 
 
 def check_counts(machine: Machine) -> None:
@@ -228,12 +236,12 @@ def check_counts(machine: Machine) -> None:
 
 def _terms(machine: Machine) -> ca.Function:
     """``(near, X, mass, parameters)`` -> what the equations lack (a, 1), its derivatives by the mass (a, 1), by the
-    parameters (a, k), by the pressures (a, volumes) and by forces of the cylinders (a, c), SI."""
+    parameters (a, k), by the pressures and efforts (a, pushes) and by forces of the actuators (a, c), SI."""
     names, _ = state_names(machine)
     balance = force_balance(machine, names)
-    pressures = balance.X[[i for i, name in enumerate(names) if name.startswith('pressure/')]]
+    pushes = balance.X[[names.index(name) for name in machine.actuators.entries]]
     g, p = balance.g, machine.parameters.symbol
-    slopes = [ca.densify(ca.jacobian(g, by)) for by in (machine.payload, p, pressures)]
+    slopes = [ca.densify(ca.jacobian(g, by)) for by in (machine.payload, p, pushes)]
     return ca.Function('mass_accuracy', [balance.near, balance.X, machine.payload, p],
                        [g, *slopes, ca.densify(balance.levers)], {'cse': True})
 
@@ -285,13 +293,12 @@ def payload_observability(machine: Machine, sensors: Sequence[str], poses: Poses
 
 def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal: np.ndarray) -> np.ndarray:
     """Regressor (k, e, 1 + d) of the equations whose pressures are measured, in standard deviations of their forces."""
-    stddev = {channel.sensor.volume: float(channel.sensor.noise) for channel in machine.all_channels
-              if channel.sensor.name in sensors and channel.kind == 'pressure'}
-    used, needs = measured_equations(machine, stddev), machine.pressure_needs
+    stddev = _noises(machine, sensors)
+    used, needs = measured_equations(machine, stddev), machine.push_needs
     if not used:
         raise SettingError('sensors', list(sensors), 'all pressures of a cylinder, to see the payload: '
                            + '; '.join(', '.join(sorted(needs[k])) for k in range(len(needs))))
-    noise = np.array([stddev.get(name, 0.0) for name in machine.volumes])
+    noise = np.array([stddev.get(name, 0.0) for name in machine.actuators.entries])
     function, found = payload_regressor(machine), []
     for q, zd, zdd in zip(poses.q, poses.zd, poses.zdd):
         W, S = (item.full()[used] for item in function(q, zd, zdd, nominal, machine.parameters.mean))
@@ -299,15 +306,15 @@ def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal
     return np.array(found)
 
 
-def _pressure_slopes(machine: Machine) -> ca.SX:
-    """Derivatives (a, volumes) of the forces in the equations by the pressures, m2 or m3."""
-    p = ca.SX.sym('p', len(machine.volumes))
-    force = ca.sparsify(machine.piston_rates).T @ machine.circuit.hydraulic_forces(p)
-    return ca.jacobian(by_cylinder(machine, force[machine.actuated])[0], p)
+def _push_slopes(machine: Machine) -> ca.SX:
+    """Derivatives (a, pushes) of the forces in the equations by the pressures, m2 or m3, and efforts."""
+    p = ca.SX.sym('p', len(machine.actuators.entries))
+    force = ca.sparsify(machine.piston_rates).T @ machine.actuators.forces(p)
+    return ca.jacobian(by_actuator(machine, force[machine.actuated])[0], p)
 
 
 def payload_regressor(machine: Machine) -> ca.Function:
-    """``(q, zd, zdd, pi, parameters) -> W (a, 1 + d), S (a, volumes)``: derivatives of the forces in the equations
+    """``(q, zd, zdd, pi, parameters) -> W (a, 1 + d), S (a, pushes)``: derivatives of the forces in the equations
     of the force balance that the payload takes by ``pi = (m, m c)``, kg and kg m, and that pressures give by the
     pressures.
 
@@ -321,9 +328,9 @@ def payload_regressor(machine: Machine) -> ca.Function:
     acceleration = (ca.jtimes(velocity, system.q, system.qd)
                     + ca.jtimes(place, system.q, reduced.R @ zdd + reduced.S @ reduced.c))
     force = reduced.R.T @ ca.jtimes(place, system.q, pi[0] * (acceleration - system.gravity), True)
-    force, _ = by_cylinder(machine, force[machine.actuated])
+    force, _ = by_actuator(machine, force[machine.actuated])
     W, = ca.substitute([ca.jacobian(force, pi)], [system.qd], [reduced.qd])
-    every = [ca.densify(W), ca.densify(_pressure_slopes(machine))]
+    every = [ca.densify(W), ca.densify(_push_slopes(machine))]
     level = [symbol for symbol in parameters.states.values()]       # the base as the file has it, level
     if level:
         every = ca.substitute(every, [ca.vertcat(*level)], [ca.SX.zeros(len(level))])

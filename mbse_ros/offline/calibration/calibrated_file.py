@@ -16,7 +16,7 @@ from ...calibration.identifiability import LEARNT
 from ...description.age import as_calibrated
 from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_part, with_section
-from ...description.load import known_machines, parse_mechanism
+from ...description.load import every_machine, parse_mechanism
 from ...description.sections.load_calibration import checksum
 from ...description.typical import TYPICAL
 from ...errors import DescriptionError
@@ -53,7 +53,7 @@ def prior_machine(machine: str | Path, free: Sequence[str] = (), attachment: str
     in the file of the ``scale``; raises DescriptionError, SettingError, ScaleError."""
     path = Path(machine)
     if path.suffix not in ('.yaml', '.yml'):
-        path = known_machines().get(str(machine)) or Path(load_machine(machine).description.file)
+        path = every_machine().get(str(machine)) or Path(load_machine(machine).description.file)
     text = read_text(path)
     text = freed(text, str(path), free) if free else text
     return text, Machine(equipped(parse_mechanism(text, str(path)), attachment, scale))
@@ -104,16 +104,17 @@ def others(machine: Machine) -> tuple[str, ...]:
 def _with_errors(text: str, machine: Machine, errors: Sequence[FoundError]) -> str:
     """Of one cylinder each, of which several may be side by side; where nothing is left a file says so only if it has
     said otherwise."""
-    for name, cylinder in machine.description.cylinders.items():
-        own = [item for item in errors if name in item.cylinders]
-        stddev = max((item.stddev for item in own), default=0.0) / cylinder.count
-        old = cylinder.force_error
+    cylinders = machine.description.cylinders
+    for name, (key, old, _) in zip(machine.actuators.names, machine.actuators.errors):
+        own = [item for item in errors if name in item.actuators]
+        stddev = max((item.stddev for item in own), default=0.0) / (cylinders[name].count if name in cylinders else 1)
+        part, unit = key.rpartition('.')[0], 'N' if name in cylinders else machine.description.drives[name].effort
         if stddev > 0.0:
             time = max(item.time for item in own if item.stddev > 0.0)
-            text = with_part(text, machine.description.file, f'cylinders.{name}', 'force_error',
-                             f'{{stddev: {stddev:.3g} N, time: {time:.2g} s}}')
+            text = with_part(text, machine.description.file, part, 'force_error',
+                             f'{{stddev: {stddev:.3g} {unit.replace(" ", "*")}, time: {time:.2g} s}}')
         elif own and old is not None and old.stddev > 0.0:
-            text = with_part(text, machine.description.file, f'cylinders.{name}', 'force_error', '{stddev: 0 N}')
+            text = with_part(text, machine.description.file, part, 'force_error', '{stddev: 0}')
     return text
 
 

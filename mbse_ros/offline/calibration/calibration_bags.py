@@ -15,12 +15,12 @@ import numpy as np
 
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
-from ...calibration.balance import WINDOW, CalibrationBalance, Samples, windows_of
+from ...calibration.balance import CalibrationBalance, Samples, window_length, windows_of
 from ...calibration.balance_error import found_errors
 from ...calibration.fit import CalibrationLog, CalibrationProblem, KnownLoad, fit, rms
 from ...calibration.identifiability import CORRELATED, UNKNOWN, cannot_tell
 from ...description.age import EARLIEST, aged, drifting
-from ...description.load import known_machines
+from ...description.load import every_machine
 from ...description.model import MechanismDescription
 from ...errors import BagError, DescriptionError, SettingError
 from ...machine import Machine
@@ -69,7 +69,7 @@ def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None
     everything = (map(partial(_read, machine, namespace, sources), bags) if by is None else
                   by(partial(_read_there, machine.description, namespace, sources), bags))
     for bag, (frame, one) in zip(bags, everything):
-        if frame != machine.name and frame in known_machines():
+        if frame != machine.name and frame in every_machine():
             raise BagError(str(bag), f'a bag of the machine {frame}, expected one of {machine.name}')
         if frame:
             frames[frame] = str(bag)
@@ -173,8 +173,8 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
     balance, logs = balance or CalibrationBalance(machine), []
     for item in recordings:
         load = loads.get(item.name, KnownLoad())
-        logs.append(CalibrationLog(item.name, balance.moments(windows_of(machine, item.series), WINDOW / 2, load.mass),
-                                   load))
+        logs.append(CalibrationLog(item.name, balance.moments(
+            windows_of(machine, item.series), window_length(machine) / 2, load.mass), load))
     found, problem = fit(balance, logs), CalibrationProblem(balance, logs)
     problem.noise = found.noise
     p, F, size = machine.parameters, problem.factor, len(problem.prior)

@@ -43,8 +43,11 @@ def write_pictures(found: Drawn, place: Path) -> Path:
     """All pictures into a folder; gives it. Raises OSError."""
     machine = found.problem.balance.machine
     place.mkdir(parents=True, exist_ok=True)
-    for kind, title, scale in (('pose', 'piston position [mm]', 1e3), ('speed', 'piston speed [mm/s]', 1e3),
-                               ('pressure', 'load pressure [MPa]', 1e-6)):
+    charts = (('pose', 'piston position [mm]', 1e3), ('speed', 'piston speed [mm/s]', 1e3),
+              ('pressure', 'load pressure [MPa]', 1e-6)) if machine.cylinders else (
+        ('pose', 'position of the joint [rad]', 1.0), ('speed', 'speed of the joint [rad/s]', 1.0),
+        ('pressure', 'effort [N m]', 1.0))
+    for kind, title, scale in charts:
         panels = [panel for k in range(len(found.problem.balance.equations))
                   if (panel := _panel(found, k, kind, title, scale)) is not None]
         if not panels:
@@ -153,14 +156,22 @@ def _panel(found: Drawn, k: int, kind: str, label: str, scale: float) -> Panel |
 
 def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:
     """Of a cylinder: force over speed, as Pyrhönen et al., mass estimation, Fig. 6."""
-    x, used = 1e3 * item.grid, item.counts
+    turns = name not in machine.cylinders       # a drive
+    scale = 1.0 if turns else 1e3
+    x, used = scale * item.grid, item.counts
     near = np.abs(item.speed) <= item.grid[-1]
-    curves = [Curve(label, 1e3 * item.speed[own], item.reduced[own], COLORS[color], 'points') for label, own, color in (
-        ('not steady, not used', near & ~used, 'measured'), ('used', used, 'estimated')) if own.any()]
+    curves = [Curve(label, scale * item.speed[own], item.reduced[own], COLORS[color], 'points')
+              for label, own, color in (('not steady, not used', near & ~used, 'measured'),
+                                        ('used', used, 'estimated')) if own.any()]
     curves += [Curve('file', x, item.before, COLORS['true'], 'dashes'),
                Curve('calibrated', x, item.fitted, COLORS['low_passed'])]
+    band = Band('95 %', x, item.lower, item.upper, COLORS['low_passed'])
+    if turns:
+        k = machine.actuators.entries.index(f'effort/{name}')
+        return Panel(name, 'friction [N m]', curves, (band,), note=f'at an effort of {number(item.pressures[k])} N m',
+                     x_label='speed of the joint [rad/s]')
     k = 2 * machine.cylinders.index(name)
-    piston, rod = 1e-6 * machine.circuit.T_Vcyl.T[k:k + 2] @ item.pressures
-    return Panel(name, 'friction [N]', curves, (Band('95 %', x, item.lower, item.upper, COLORS['low_passed']),),
+    piston, rod = 1e-6 * machine.circuit.T_Vcyl.T[k:k + 2] @ item.pressures[:len(machine.volumes)]
+    return Panel(name, 'friction [N]', curves, (band,),
                  note=f'at {number(piston)} MPa (piston side), {number(rod)} MPa (rod side)',
                  x_label='piston speed [mm/s]')

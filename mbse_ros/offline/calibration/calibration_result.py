@@ -127,8 +127,9 @@ class Calibration(Answer):
 
     @cached_property
     def mass_map(self) -> MassMap | None:
-        """How well the machine of the new file weighs over its work area; None without a file or a payload."""
-        if self.machine.description.payload is None or not self.text:
+        """How well the machine of the new file weighs over its work area; None without a file or a payload, and of one
+        with drives, whose work area has too many dimensions for a map."""
+        if self.machine.description.payload is None or not self.text or self.machine.description.drives:
             return None
         return mass_map(Machine(as_calibrated(parse_mechanism(self.text, self.machine.description.file))))
 

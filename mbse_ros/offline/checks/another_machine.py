@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ...description.load import known_machines, load_mechanism
+from ...description.load import every_machine, load_mechanism
 from ...machine import Machine
 from ...machine.find_machine import with_valves
 from .remedies import Finding
@@ -30,7 +30,7 @@ def doubted_machine(machine: str, channels: Sequence[str], silent: Sequence[str]
 def machine_findings(frame: str, machine: Machine, payloads: Collection[str] = ()) -> list[Finding]:
     """A bag whose headers name another of the known machines, or which has masses of ``payloads`` that the file does
     not have, and how to go on; none where only the names differ."""
-    path, own = known_machines().get(frame), machine.description
+    path, own = every_machine().get(frame), machine.description
     if not own.payloads.keys() >= set(payloads):
         return [Finding('machine', tuple(f'payloads/{name}' for name in payloads), 'the bag has masses of these '
                         f'payloads, and {machine.name} ({own.file}) has '

@@ -16,12 +16,11 @@ import numpy as np
 from ...description.sections.load_payload import MASS
 from ...errors import PositionProblemError, SingularConfigurationError
 from ...filters.force_balance import force_balance
-from ...filters.hydraulic_state import direct, state_names
+from ...filters.hydraulic_state import PUSHED, direct, state_names
 from ...machine import Machine
-from ...payload.gates import transitions
 from ..log_samples import STEP, Means
 
-NEEDED = ('position/', 'pressure/')
+NEEDED = ('position/', *PUSHED)
 REACH = 2               # steps of the grid to each side over which speeds are differences
 WEIGHT_SHARE = 0.05     # of the weight of the known bodies, and of the load
 FRICTION_SHARE = 0.3    # of the friction of a moving piston
@@ -70,7 +69,7 @@ class ForceFit:
             return ('each of several masses',)
         needed = ('position/',) if self.machine.weighing else NEEDED
         found = tuple(name for name in self.names if name.startswith(needed) and name not in self._channels)
-        return found if found or self.machine.weighing else ('a pressure',)
+        return found if found or self.machine.weighing else ('a pressure or an effort',)
 
     def fit(self, means: Means) -> Fit | None:
         """None where the cylinders do not reach, or nothing is left to look at."""
@@ -97,7 +96,7 @@ class ForceFit:
     def pistons(self, means: Means) -> np.ndarray:
         """Positions of the pistons (k, cylinders), m; NaN where they are not known."""
         states = self._states(means)
-        found = np.full((len(means.t), len(self.machine.cylinders)), np.nan)
+        found = np.full((len(means.t), len(self.machine.actuators)), np.nan)
         q, reached = self._solved(states)
         if len(reached):
             found[reached] = q[:, self.machine.pistons]
@@ -161,12 +160,12 @@ class ForceFit:
             slope = ca.SX.zeros(g.numel())
         count = len(machine.coordinates)
         motion = list(range(count, 3 * count))
-        pressures = [i for i, name in enumerate(self.names) if name.startswith('pressure/')]
+        pressures = [i for i, name in enumerate(self.names) if name.startswith(PUSHED)]
         accelerations, zero = X[2 * count:3 * count], ca.SX.zeros
         slow = ca.substitute(g, accelerations, zero(count))
         empty = X[motion + pressures]
         weight = ca.substitute(g, empty, zero(empty.numel()))
-        moving = ca.fabs(balance.speeds) > ca.DM(transitions(machine))      # below, friction is anything
+        moving = ca.fabs(balance.speeds) > ca.DM(machine.actuators.transitions)      # below, friction is anything
         friction = ca.fabs(balance.levers) @ (balance.bounds * ca.if_else(moving, FRICTION_SHARE, 1.0))
         noise = ca.vertcat(*(self._noise(name) for name in self.names))
         slopes = ca.jacobian(g, X[pressures])

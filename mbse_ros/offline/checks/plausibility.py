@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...description.coordinate_units import unit_and_scale
+from ...filters.hydraulic_state import PUSHED
 from ...machine import Machine
 from ...monitor.clocks import Ages
 from ...streams.interpolation import InterpolationSettings
@@ -210,15 +211,16 @@ def _mass_findings(machine: Machine, now: Fit) -> list[Finding]:
     outside = (now.mass < low - room) | (now.mass > high + room)
     if outside.mean() < FEWEST_MASSES or now.worst < BAD:
         return []
-    pressures = tuple(name for name in machine.channels if name.startswith('pressure/'))
+    pressures = tuple(name for name in machine.channels if name.startswith(PUSHED))
     return [Finding('mass', pressures, f'they ask for a load of {np.median(now.mass):.0f} kg, limits {low:g} to '
-                    f'{high:g} kg', 'another machine, or look at scaling and zeros of pressures and positions')]
+                    f'{high:g} kg', 'another machine, or look at scaling and zeros of pressures, efforts and '
+                    'positions')]
 
 
 def _why(fit: ForceFit, means: Means, machine: Machine) -> str:
     """Why the balance of forces cannot be judged."""
     if any(channel not in means.values for channel in machine.channels):
-        return 'the balance of forces, which needs samples of all positions and pressures'
+        return 'the balance of forces, which needs samples of all positions and pressures, or efforts'
     if fit.unmeasured:
         return f'the balance of forces, as no sensor measures {", ".join(fit.unmeasured)} itself'
     least = FEWEST_MEANS * len(means.t)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...machine import Machine
 from ...machine.channels import Channel
-from ...machine.equations import cylinders_of, pressure_pairs
+from ...machine.equations import actuators_of, pressure_pairs
 from ..log_samples import Means, Series
 from .force_fit import Fit, ForceFit
 from .remedies import PLAINLY, PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
@@ -119,7 +119,7 @@ def unbalanced(fit: ForceFit, now: Fit) -> list[Finding]:
 
 def _pair(machine: Machine, place: int) -> tuple[str, ...]:
     """Pressure channels of the cylinder that an equation is of; () where it is of several."""
-    cylinders = cylinders_of(machine)[machine.weighing[place]]
+    cylinders = actuators_of(machine)[machine.weighing[place]]
     return pressure_pairs(machine).get(cylinders[0], ()) if len(cylinders) == 1 else ()
 
 

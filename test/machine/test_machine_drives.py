@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives: joints whose effort is measured. Their force balance against an independent arm, and what becomes of them in
+the model of the machine."""
+
+from functools import cache
+
+import arm_plant
+import casadi as ca
+import numpy as np
+import pytest
+import small_arm
+
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.model import Model
+from mbse_ros.filters.force_balance import force_balance
+from mbse_ros.filters.hydraulic_state import direct, measurements, state_names
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.machine.equations import actuators_of, why_unweighed
+
+
+@cache
+def machine(text: str = small_arm.TEXT) -> Machine:
+    return Machine(parse_mechanism(text, 'small_arm.yaml'))
+
+
+def balance(of: Machine) -> ca.Function:
+    """(X, mass) -> what is missing from the force balance, N m."""
+    found = force_balance(of, state_names(of)[0])
+    g = ca.substitute(found.g, of.parameters.symbol, ca.DM(of.parameters.mean))
+    return ca.Function('g', [found.near, found.X, of.payload], [ca.densify(g)])
+
+
+def test_the_balance_of_a_planar_arm_is_lagranges_by_hand():
+    g, (_, *motion) = balance(machine()), small_arm.motion(6.0)
+    for load in (0.0, 3.0):
+        X = np.hstack([*motion, small_arm.torques(*motion, load)])
+        assert np.abs(g(np.zeros((0, len(X))), X.T, load).full()).max() < 1e-9
+
+
+@pytest.mark.parametrize('load', [0.0, 7.5])
+def test_the_balance_of_ur10e_is_a_recursive_newton_euler_that_shares_no_code(load):
+    of, arm = load_machine('ur10e'), arm_plant.ur10e()
+    q, qd, qdd = np.random.default_rng(3).uniform(-2.0, 2.0, (3, 40, 6))
+    center = np.array([item.value for item in of.payload_data.center])
+    efforts = (arm.carrying(load, center) if load else arm).torques(q, qd, qdd)
+    found = balance(of)(np.zeros((0, 40)), np.hstack([q, qd, qdd, efforts]).T, load).full()
+    assert np.abs(found).max() < 1e-9
+
+
+def test_friction_by_load_and_direction():
+    text = small_arm.TEXT.replace('viscous: {value: 3, stddev: 30 %}',
+                                  'load: 0.1, forward_scale: 2, backward_scale: 1.5')
+    actuators = machine(text).actuators
+    resisting = ca.Function('f', [speed := ca.SX.sym('v', 2), effort := ca.SX.sym('p', 2)], [
+        ca.substitute(actuators.resisting_forces(ca.SX.zeros(2), speed, effort), machine(text).parameters.symbol,
+                      ca.DM(machine(text).parameters.mean))])
+    forward, backward = (resisting([v, 0.0], [-30.0, 0.0]).full()[0, 0] for v in (1.0, -1.0))
+    assert forward == pytest.approx(2 * (2.0 + 3.0), rel=1e-9)
+    assert backward == pytest.approx(-1.5 * (2.0 + 3.0), rel=1e-9)
+
+
+def test_the_rotor_is_part_of_the_mass_matrix_too():
+    def inertia(text: str) -> np.ndarray:
+        model = Model(parse_mechanism(text, 'small_arm.yaml'))
+        function = ca.Function('M', [model.system.q, model.system.values.symbol], [model.system.M])
+        return function([0.1, 0.2], model.parameters).full()
+    without = small_arm.TEXT.replace('    rotor_inertia: 2e-5 kg*m^2\n', '')
+    assert inertia(small_arm.TEXT) - inertia(without) == pytest.approx(np.diag([0.2, 0.0]), abs=1e-12)
+
+
+def test_each_effort_is_an_entry_of_the_state_and_an_equation():
+    of = machine()
+    names, scale = state_names(of)
+    assert names[-2:] == ('effort/shoulder', 'effort/elbow') and (scale == 1.0).all()
+    assert actuators_of(of) == [('shoulder',), ('elbow',)] and of.weighing == (0, 1) and not of.cylinders
+    assert [direct(of)[name].name for name in names[-2:]] == list(names[-2:])
+
+
+def test_without_efforts_nothing_weighs_and_it_says_which_are_missing():
+    text = '\n'.join(line for line in small_arm.TEXT.splitlines() if 'effort' not in line)
+    assert why_unweighed(machine(text)) == ('of no drive is the effort measured: motion alone; to weigh, add sensors '
+                                            'of effort/shoulder; or effort/elbow')
+
+
+def test_a_current_is_an_effort_by_torque_constant_and_gear():
+    text = small_arm.TEXT.replace('largest: 80 N*m', 'largest: 80 N*m\n    torque_constant: 0.05 N*m/A').replace(
+        'kind: effort, drive: shoulder, stddev: 0.3 N*m, offset: {value: 0, stddev: 1 N*m}',
+        'kind: current, drive: shoulder, stddev: 0.06 A')
+    of = machine(text)
+    item = dict(zip(of.channels, measurements(of, state_names(of)[0], ca.SX.sym('X', 8))))['effort/shoulder']
+    assert item.gain == pytest.approx(1.0 / (0.05 * small_arm.RATIO))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weighing with an arm whose efforts are measured: from samples, and by a calibrated file from a bag."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import small_arm
+
+import mbse_ros as mbse
+
+LOAD = 2.0      # kg
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp('arm')
+    (place / 'small_arm.yaml').write_text(small_arm.TEXT)
+    (place / 'exact.yaml').write_text(re.sub(r', stddev: (30 %|0.1|1 N\*m|2 %|0.05 deg)\}', '}', small_arm.TEXT))
+    return place
+
+
+@cache
+def samples(gain=(1.0, 1.0), duration=6.0):
+    return small_arm.log(duration, LOAD, 1, gain)
+
+
+def test_the_mass_of_a_load_with_its_interval(folder):
+    found = mbse.estimate(samples(), folder / 'small_arm.yaml', every=0.1)
+    assert found.mass[-1] == pytest.approx(LOAD, abs=0.06) and found.status[-1] == 'updating' and not found.warnings
+    assert found.lower[-1] < LOAD < found.upper[-1] and found.upper[-1] - found.lower[-1] > 0.5       # gains of 10 %
+
+
+def test_a_file_that_is_wrong_says_so(folder):
+    """Gains that the file calls exact are not: it is known by the equations, which contradict each other."""
+    right = mbse.estimate(samples(), folder / 'exact.yaml', every=0.1)
+    wrong = mbse.estimate(samples((1.1, 0.9)), folder / 'exact.yaml', every=0.1)
+    assert not right.warnings and right.upper[-1] - right.lower[-1] < 0.02
+    assert len(wrong.warnings) == 1 and re.search(r'force balance does not fit the sensors.* N m', wrong.warnings[0])
+    assert wrong.upper[-1] - wrong.lower[-1] > 5 * (right.upper[-1] - right.lower[-1])
+
+
+def test_a_silent_effort_takes_its_equation_out(folder):
+    log = dict(samples())
+    t, y = log['effort/elbow']
+    log['effort/elbow'] = t, np.where(t > 4.0, np.nan, y)
+    found = mbse.estimate(log, folder / 'small_arm.yaml', every=0.1)
+    assert found.lower[-1] < LOAD < found.upper[-1]
+    assert any('effort/elbow' in line for line in found.warnings)
+
+
+def test_an_empty_calibration_finds_friction_gain_and_offset_and_the_new_file_weighs(folder):
+    gain, offset, coulomb, viscous = (1.1, 0.92), (0.4, -0.3), (2.3, 0.85), (2.6, 1.7)
+    log = small_arm.log(60.0, 0.0, 5, gain, offset, coulomb=coulomb, viscous=viscous)
+    mbse.write_bag(folder / 'empty', log, folder / 'small_arm.yaml')
+    found = mbse.calibrate(folder / 'empty', folder / 'small_arm.yaml')
+    assert found.good and found.write(folder / 'calibrated.yaml')
+    truth = {'sensors.effort_1.gain': gain[0], 'sensors.effort_2.gain': gain[1], 'sensors.effort_1.offset': offset[0],
+             'sensors.effort_2.offset': offset[1], 'drives.shoulder.friction.coulomb': coulomb[0],
+             'drives.shoulder.friction.viscous': viscous[0], 'drives.elbow.friction.coulomb': coulomb[1],
+             'drives.elbow.friction.viscous': viscous[1]}
+    for item in (item for item in found.parameters if item.key in truth):
+        assert abs(item.after - truth[item.key]) < 3.5 * item.stddev_after < 0.6 * item.stddev_before, item.key
+    assert {'shoulder', 'elbow'} == found.friction.keys()
+    before, after = (mbse.estimate(small_arm.log(6.0, LOAD, 6, gain, offset, coulomb=coulomb, viscous=viscous),
+                                   folder / name, every=0.1) for name in ('small_arm.yaml', 'calibrated.yaml'))
+    assert after.mass[-1] == pytest.approx(LOAD, abs=0.08) and after.lower[-1] < LOAD < after.upper[-1]
+    assert after.upper[-1] - after.lower[-1] < 0.5 * (before.upper[-1] - before.lower[-1])
+
+
+def test_a_plan_of_poses_is_of_cylinders(folder):
+    from mbse_ros.api.calibrate import plan_calibration
+    with pytest.raises(mbse.errors.DescriptionError, match='drives: got .*docs/arm.md'):
+        plan_calibration(folder / 'small_arm.yaml')
