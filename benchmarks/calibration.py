@@ -30,6 +30,7 @@ from mbse_ros.calibration.plan import CandidateMotion, Plan, plan
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import BagError
 from mbse_ros.machine import Machine
+from mbse_ros.monitor.faults import GATED, PayloadStatus
 from mbse_ros.offline.calibration.calibrated_file import prior_machine
 from mbse_ros.offline.calibration.calibration_bags import Recording, calibrated
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of, valves_by_cylinder
@@ -102,7 +103,7 @@ def recording(machine: Machine, frames: list[SensorFrame], name: str) -> Recordi
 
 
 def weigh(machine: Machine, frames: list[SensorFrame]) -> tuple[float, float]:
-    """Mass and half-width of its interval at the end, kg."""
+    """Mass and half-width of its interval at the end, kg; NaN where its status says that it is none to use."""
     pipeline, outputs = Pipeline(machine), []
     for frame in frames:
         for channel in machine.commands:
@@ -110,7 +111,7 @@ def weigh(machine: Machine, frames: list[SensorFrame]) -> tuple[float, float]:
         for channel in machine.channels:
             outputs += pipeline.add(channel, frame.stamp_ns, frame.samples[channel])
     last = outputs[-1].payload
-    return last.mass, last.upper - last.mass
+    return (last.mass, last.upper - last.mass) if last.status in (PayloadStatus.UPDATING, *GATED) else (np.nan, np.nan)
 
 
 def run(job: tuple[str, int, int, bool], files: Sequence[str] = FILES) -> dict:
