@@ -87,13 +87,13 @@ class SilentPressures:
         """The packed state with those ``silent`` (pressures,), and unknown flows to them, of which nothing is known but
         their bounds: 0 and the largest supply."""
         x, names, valves = packed.copy(), self._model.names, self._machine.hydraulics.valves
-        owned = {name.partition('/')[2]: name for name, is_silent in zip(self.pushes, silent) if is_silent}
+        found = [name for name, is_silent in zip(self.pushes, silent) if is_silent]
         flows = [f'flow/{valve}.{port}' for valve in self._machine.unknown_valves for port in 'ab'
-                 if getattr(valves[valve], port) in owned]
+                 if f'pressure/{getattr(valves[valve], port)}' in found]
         largest, drives = largest_pressure(self._machine), self._machine.description.drives
         unknown = {'flow': (0.0, FLOW_AGAIN), 'pressure': (largest / 2, largest / 2)}
         unknown_effort = {f'effort/{name}': (0.0, drive.largest) for name, drive in drives.items()}
-        for name in [*sorted(owned.values()), *flows]:
+        for name in [*sorted(found), *flows]:
             i = names.index(name)
             x[self._full[i]] = x[self._slopes[i]] = 0.0
             x[i], stddev = unknown_effort[name] if name in unknown_effort else unknown[name.partition('/')[0]]
