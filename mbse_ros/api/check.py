@@ -99,7 +99,7 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     reach = reach_of(machine)
     odd += reach_warnings(machine, reach)
     follows = [machine_section(machine), channel_section(machine), *source_sections(machine),
-               reach_section(machine, reach), weighing_section(machine)]
+               *([reach_section(machine, reach)] if reach else ()), weighing_section(machine)]
     odd += payload_warnings(machine)
     try:
         if machine.measured_pushes and machine.description.payload is not None:

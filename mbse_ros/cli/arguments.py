@@ -157,9 +157,10 @@ def options_of(command: Callable[..., None]) -> dict[str, str]:
 
 
 @contextmanager
-def bags_of(logs: Sequence[Path], map_: Path | None) -> Iterator[list[Path]]:
-    """The logs, of which tables become bags of their names for a time by the map of their columns; what is missing in
-    them is said. Raises SettingError where map and tables are not together."""
+def bags_of(logs: Sequence[Path], map_: Path | None, machine: str | None = None) -> Iterator[list[Path]]:
+    """The logs, of which tables become bags of their names for a time by the map of their columns, whose units are
+    those of the ``machine``; what is missing in them is said. Raises SettingError where map and tables are not
+    together."""
     from ..bags.bag import TABLES  # here, as it takes its time to import
     tables = [log for log in logs if log.suffix.lower() in TABLES and log.is_file()]
     if bool(tables) != (map_ is not None):
@@ -170,6 +171,11 @@ def bags_of(logs: Sequence[Path], map_: Path | None) -> Iterator[list[Path]]:
         yield list(logs)
         return
     from ..api.bags import import_log  # here, as above
+    if machine is not None:
+        from ..bags.table_map import load_table_map
+        from ..description.load import describe
+        from ..sources.machine import check_table
+        check_table(load_table_map(map_), describe(machine))
     with TemporaryDirectory() as folder:
         found = []
         for place, log in enumerate(logs):

@@ -98,7 +98,7 @@ def calibrate(
         namespace = None
     else:
         refuse_options('--live', {'folder': folder})
-    with bags_of(bags or [], map_) as logs:
+    with bags_of(bags or [], map_, machine) as logs:
         found = mbse.calibrate(logs, machine, payloads=payload or [], free=free or [],
                                cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
                                namespace=namespace, attachment=attachment, scale=scale, limits=limits)

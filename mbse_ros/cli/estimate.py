@@ -74,7 +74,7 @@ def estimate(
     from ..offline.estimate import MachineEstimate  # here, as it takes its time to import
     check_outputs(output, json_, report)
     names = names_of(sensors)
-    with bags_of([bag], map_) as [log]:
+    with bags_of([bag], map_, machine) as [log]:
         found = mbse.estimate(log, machine, mechanism=mechanism_of(mechanism, names, backend), estimator=estimator,
                               sensors=names or None, step=step, valve=valve, attachment=attachment, scale=scale,
                               output=output, preset=preset, tuning=set_ or (), every=every, sources=sources,

@@ -81,25 +81,28 @@ class Actuators:
 
     def forces(self, pushes: ca.SX) -> ca.SX:
         """Forces (actuators,), N or N m, before friction."""
-        count = len(self.volumes)
-        return ca.vertcat(self.circuit.hydraulic_forces(pushes[:count]), pushes[count:])
+        pressures, efforts = _split(pushes, len(self.volumes))
+        return ca.vertcat(self.circuit.hydraulic_forces(pressures), efforts)
 
     def resisting_forces(self, z: ca.SX, zd: ca.SX, pushes: ca.SX, deviation: ca.SX | None = None) -> ca.SX:
         """All that works against the motion of each (actuators,), N or N m, at positions, m or rad, and speeds;
         ``deviation`` (actuators,): standard deviations of the speeds, over which the friction is smoothed."""
         c, v = len(self.circuit.cylinders), len(self.volumes)
-        own = self.circuit.resisting_forces(z[:c], zd[:c], pushes[:v], None if deviation is None else deviation[:c])
-        return ca.vertcat(own, self._friction(zd[c:], pushes[v:], None if deviation is None else deviation[c:]))
+        near, far = (None, None) if deviation is None else _split(deviation, c)
+        (speeds, rates), (pressures, efforts) = _split(zd, c), _split(pushes, v)
+        own = self.circuit.resisting_forces(_split(z, c)[0], speeds, pressures, near)
+        return ca.vertcat(own, self._friction(rates, efforts, far))
 
     def friction_forces(self, zd: ca.SX, pushes: ca.SX) -> ca.SX:
         """Friction alone (actuators,), N or N m."""
-        c, v = len(self.circuit.cylinders), len(self.volumes)
-        return ca.vertcat(self.circuit.friction_forces(zd[:c], pushes[:v]), self._friction(zd[c:], pushes[v:], None))
+        (speeds, rates), (pressures, efforts) = (
+            _split(zd, len(self.circuit.cylinders)), _split(pushes, len(self.volumes)))
+        return ca.vertcat(self.circuit.friction_forces(speeds, pressures), self._friction(rates, efforts, None))
 
     def friction_signs(self, zd: ca.SX, deviation: ca.SX) -> ca.SX:
         """Mean sign of each friction (actuators,), -1 to 1, at velocities known to ``deviation``."""
         c = len(self.circuit.cylinders)
-        return ca.vertcat(self.circuit.friction_signs(zd[:c], deviation[:c]), *(
+        return ca.vertcat(self.circuit.friction_signs(_split(zd, c)[0], _split(deviation, c)[0]), *(
             ca.tanh(4 * zd[i] / smoothed(self._values(drive.friction.transition_velocity), deviation[i]))
             for i, drive in enumerate(self._drives.values(), c)))
 
@@ -110,7 +113,7 @@ class Actuators:
             c = self._numbers(drive)
             scale = c['scale'] * ca.fmax(c['forward_scale'], c['backward_scale'])
             bounds.append(scale * (ca.fmax(c['static'], c['coulomb']) + c['load'] * ca.fabs(pushes[i])))
-        return ca.vertcat(self.circuit.friction_bounds(pushes[:v]), *bounds)
+        return ca.vertcat(self.circuit.friction_bounds(_split(pushes, v)[0]), *bounds)
 
     def _friction(self, zd: ca.SX, efforts: ca.SX, deviation: ca.SX | None) -> ca.SX:
         forces = []
@@ -128,3 +131,9 @@ class Actuators:
         """Numbers of a drive's friction; those of a direction that the file leaves out are 1."""
         found = {item.name: getattr(drive.friction, item.name) for item in fields(drive.friction)}
         return {name: 1.0 if number is None else self._values(number) for name, number in found.items()}
+
+
+def _split(x: ca.SX, count: int) -> list[ca.SX]:
+    """The first ``count`` entries of a column, and the others; a slice of a single entry that takes none is a row."""
+    parts: list[ca.SX] = ca.vertsplit(x, [0, count, x.shape[0]])
+    return parts

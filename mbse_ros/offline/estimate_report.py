@@ -34,6 +34,7 @@ from .track import (
 )
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
+          'effort': 'Efforts',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
           'base_acceleration': 'Acceleration of the base',
           'payload': 'Payload in the state', 'moment': 'Moment of the payload',

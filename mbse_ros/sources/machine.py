@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ..bags.table_map import TableMap
 from ..bags.topics import FLOAT64, IMU, INPUTS, JOINT_STATE, JOINTS, Sources, TopicMap
 from ..description.coordinate_units import input_unit, measured_unit
 from ..description.language.problems import Problems
@@ -35,6 +36,17 @@ def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
     """
     wanted = {name: name for name in (*machine.channels, *machine.commands)}
     return _fitted(sources, machine.description, wanted)
+
+
+def check_table(table: TableMap, description: MechanismDescription) -> None:
+    """Raise DescriptionError where the map of a table's columns has a channel in a unit that is not the machine's."""
+    problems = Problems()
+    for channel in sensor_channels(description):
+        column, unit = table.columns.get(channel.name), measured_unit(description, channel.sensor.name)
+        if column is not None and column.unit.replace('*', ' ') != unit:
+            problems.add(DescriptionError(table.file, f'channels.{channel.name}.unit', column.cells,
+                                          f'a unit of {unit}: what {channel.name} of {description.name} is in'))
+    problems.check()
 
 
 def for_mechanism(sources: SourceMap, model: Model, channels: Collection[str]) -> SourceMap:

@@ -2,6 +2,7 @@
 """Drives: joints whose effort is measured. Their force balance against an independent arm, and what becomes of them in
 the model of the machine."""
 
+import re
 from functools import cache
 
 import arm_plant
@@ -45,6 +46,15 @@ def test_the_balance_of_ur10e_is_a_recursive_newton_euler_that_shares_no_code(lo
     efforts = (arm.carrying(load, center) if load else arm).torques(q, qd, qdd)
     found = balance(of)(np.zeros((0, 40)), np.hstack([q, qd, qdd, efforts]).T, load).full()
     assert np.abs(found).max() < 1e-9
+
+
+def test_a_machine_of_one_drive():
+    """Columns of a single entry: a slice of such a one that takes none is a row."""
+    text = small_arm.TEXT.replace('elbow: {type: revolute', 'elbow: {type: fixed')
+    text = re.sub(r'(?m)^  (elbow|elbow_angle|elbow_encoder|effort_2):(?! {type).*\n(    .*\n)*', '', text)
+    assert machine(text).weighing == (0,) and machine(text).actuators.entries == ('effort/shoulder',)
+    g = balance(machine(text))(np.zeros((0, 1)), np.zeros(len(state_names(machine(text))[0])), 0.0).full()
+    assert g.shape == (1, 1) and np.isfinite(g).all()
 
 
 def test_friction_by_load_and_direction():

@@ -9,6 +9,8 @@ import pytest
 import small_arm
 
 import mbse_ros as mbse
+from mbse_ros.bags.table_map import load_table_map
+from mbse_ros.sources.machine import check_table
 
 LOAD = 2.0      # kg
 
@@ -67,6 +69,22 @@ def test_an_empty_calibration_finds_friction_gain_and_offset_and_the_new_file_we
                                    folder / name, every=0.1) for name in ('small_arm.yaml', 'calibrated.yaml'))
     assert after.mass[-1] == pytest.approx(LOAD, abs=0.08) and after.lower[-1] < LOAD < after.upper[-1]
     assert after.upper[-1] - after.lower[-1] < 0.5 * (before.upper[-1] - before.lower[-1])
+
+
+def test_a_report_and_the_table_of_topics_have_the_efforts(folder, tmp_path):
+    mbse.write_bag(tmp_path / 'bag', small_arm.log(1.0, LOAD, 3), folder / 'small_arm.yaml')
+    page = mbse.estimate(tmp_path / 'bag', folder / 'small_arm.yaml').report(tmp_path / 'report', pictures=False)
+    assert 'effort elbow' in page.read_text()
+    found = mbse.topics(tmp_path / 'bag', folder / 'small_arm.yaml', sources='none')
+    rows = {row.channel: row for row in found.channels}
+    assert rows['effort/elbow'].field == 'effort[name=elbow]' and rows['effort/elbow'].unit == 'N m'
+
+
+def test_a_table_in_another_unit_than_the_sensors_is_refused(folder, tmp_path):
+    (tmp_path / 'map.yaml').write_text('format: mbse/table/1\nname: log\ntime: {column: t, unit: s}\nchannels:\n'
+                                       '  effort/elbow: {column: i, unit: A}\n')
+    with pytest.raises(mbse.errors.DescriptionError, match="effort/elbow.unit: got 'A', expected a unit of N m"):
+        check_table(load_table_map(tmp_path / 'map.yaml'), mbse.load(folder / 'small_arm.yaml').description)
 
 
 def test_a_plan_of_poses_is_of_cylinders(folder):

@@ -23,7 +23,7 @@ from .check_bag import Checked, check_read
 
 COLUMNS = 'channel', 'topic', 'field', 'Hz', 'range', 'odd'
 MISSING = 'missing'
-KINDS = *IMU_FIELDS, 'position', 'velocity', 'pressure', 'command'
+KINDS = *IMU_FIELDS, 'position', 'velocity', 'effort', 'pressure', 'command'
 
 
 class ChannelRow(NamedTuple):
@@ -81,5 +81,6 @@ def own_place(channel: str, namespace: str) -> tuple[str, str]:
         'command': (topics.command, f'position[name={name}]'),
         'position': (topics.position, f'position[name={name}]'),
         'velocity': (topics.position, f'velocity[name={name}]'),
+        'effort': (topics.position, f'effort[name={name}]'),
     }.get(kind) or (f'{topics.imu}/{name}', f'{IMU_FIELDS[kind]}.{axis}')
     return topics.absolute(topic, namespace), field

@@ -108,13 +108,18 @@ def cylinder_findings(fit: ForceFit, means: Means, now: Fit, bad: float, good: f
 def unbalanced(fit: ForceFit, now: Fit) -> list[Finding]:
     """Forces that lack far more than model and noise explain, where no change of a channel that is tried explains it:
     of which cylinder most."""
-    place = int(np.argmax(now.misfit))
-    names = _pair(fit.machine, place) or tuple(name for name in fit.machine.channels if name.startswith('pressure/'))
+    machine, place = fit.machine, int(np.argmax(now.misfit))
     if now.misfit[place] < FAR_OFF:
         return []
+    efforts = tuple(name for name in machine.channels if name in machine.push_needs[machine.weighing[place]]
+                    and name.startswith('effort/'))
+    names = efforts or _pair(machine, place) or tuple(
+        name for name in machine.channels if name.startswith('pressure/'))
+    owner, look = ('drive', 'unit, sign and gain of its effort') if efforts else (
+        'cylinder', 'hoses, valves and ranges of its pressure sensors')
     return [Finding('forces', names, f'the forces lack up to {now.worst:.2g} times what model and noise explain, most '
-                    'those of this cylinder', 'look at hoses, valves and ranges of its pressure sensors, its position, '
-                    "and the machine's file; or the tool touches something for most of this log")]
+                    f'those of this {owner}', f"look at {look}, its position, and the machine's file; or the tool "
+                    'touches something for most of this log')]
 
 
 def _pair(machine: Machine, place: int) -> tuple[str, ...]:
