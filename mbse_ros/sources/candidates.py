@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bags.topics import JOINT_STATE
 from ..description.coordinate_units import measured_unit, unit_of
 from ..description.language.units import parse_unit
 from ..description.machine_parts import Volume
@@ -106,6 +107,8 @@ def candidates_of(topics: Mapping[str, TopicSurvey]) -> list[Candidate]:
 def _kinds(path: Path, msgtype: str, own: tuple[str, ...], around: tuple[str, ...]) -> set[str]:
     """Kinds of channels that a number can be; none of one that is a command, a result or something else."""
     fields = [step.field for step in path]
+    if fields[-1] == 'effort' and msgtype == JOINT_STATE:
+        return {'effort'}
     if 'angular_velocity' in fields:
         return {'gyro', 'velocity'}
     if 'linear_acceleration' in fields:
@@ -310,6 +313,13 @@ def rate_fits(values: np.ndarray, unit: str, length: float = nan, fast: float = 
         if max(-low, high) <= fast * FAST.get(unit, 30.0) and not (weight < GRAVITY[0] or weight > GRAVITY[1]):
             found.append(UnitFit(name, '', low, high, nan, f'{number(low)} to {number(high)} {unit} as {name}'))
     return found
+
+
+def effort_fit(values: np.ndarray, unit: str) -> UnitFit:
+    """In the unit of the sensor in the machine's file: a message does not say whether it has torques or currents."""
+    low, high = ends(values)
+    return UnitFit(unit.replace(' ', '*'), '', low, high, nan,
+                   f"{number(low)} to {number(high)} {unit}, the unit of the sensor in the machine's file")
 
 
 def _shown(value: float, unit: str) -> str:

@@ -29,6 +29,7 @@ from .candidates import (
     Likeness,
     UnitFit,
     candidates_of,
+    effort_fit,
     likeness,
     position_fits,
     pressure_fit,
@@ -97,6 +98,8 @@ class _Search:
         if channel.kind == 'pressure':
             units = self.units.get(candidate.group, [])
             return [fit for fit in (pressure_fit(candidate.values, unit) for unit in units) if fit]
+        if channel.kind == 'effort':
+            return [effort_fit(candidate.values, measured_unit(self.item.description, channel.sensor.name))]
         if channel.kind == 'position':
             fits = position_fits(candidate.values, self.item, channel)
             return [fit for fit in fits if fit.unit == 'rad'] if candidate.path in candidate.survey.angles else fits

@@ -78,6 +78,8 @@ def test_a_report_and_the_table_of_topics_have_the_efforts(folder, tmp_path):
     found = mbse.topics(tmp_path / 'bag', folder / 'small_arm.yaml', sources='none')
     rows = {row.channel: row for row in found.channels}
     assert rows['effort/elbow'].field == 'effort[name=elbow]' and rows['effort/elbow'].unit == 'N m'
+    proposed = mbse.topics(tmp_path / 'bag', folder / 'small_arm.yaml').proposal.guesses['effort/elbow']
+    assert proposed.candidate.text == 'effort[name=elbow]' and proposed.fits[0].unit == 'N*m'
 
 
 def test_a_table_in_another_unit_than_the_sensors_is_refused(folder, tmp_path):
