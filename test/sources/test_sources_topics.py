@@ -239,7 +239,7 @@ def test_numbers_of_a_message():
     ('/payload', 'mbse_ros/msg/PayloadEstimate', 'samples', ''), ('/f', 'mbse_ros/msg/ToolForce', 'force[0]', 'N'),
     ('/f', 'mbse_ros/msg/ToolForce', 'mass_stddev', 'kg'), ('/truth', 'mbse_ros/msg/MachineTruth', 'payload', 'kg'),
     ('/a/sensors/valve_command', 'sensor_msgs/msg/JointState', 'position[name=boom]', 'V'),
-    ('/joint_states', 'sensor_msgs/msg/JointState', 'effort[name=boom]', 'N or N m'),
+    ('/joint_states', 'sensor_msgs/msg/JointState', 'effort[name=boom]', 'N or N m or A'),
     ('/x', 'my_msgs/msg/Imus', 'imus[2].angular_velocity.z', 'rad/s'), ('/x', 'my_msgs/msg/X', 'position[2]', ''),
     ('/x', 'my_msgs/msg/X', 'mean[names=pressure/boom]', ''), ('/x', 'my_msgs/msg/X', 'mass', '')])
 def test_the_unit_is_that_of_the_type_of_the_message(topic, msgtype, path, unit):
