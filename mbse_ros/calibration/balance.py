@@ -77,8 +77,9 @@ def check_measured(machine: Machine) -> None:
         missing = '; or '.join(f'pressure/{name}_piston and pressure/{name}_rod' for name in machine.cylinders)
     if not machine.weighing:
         raise DescriptionError(machine.description.file, 'sensors',
-                               list(machine.measured_pushes), 'both pressures of a cylinder, or the effort of a drive, '
-                               'best of all, to calibrate' + (missing and f'; missing: {missing}'))
+                               list(machine.measured_pushes),
+                               ('both pressures of a cylinder' if machine.cylinders else 'the effort of a drive')
+                               + ', best of all, to calibrate' + (missing and f'; missing: {missing}'))
     if names := [name for name in needed_states(machine) if name not in direct(machine)]:
         raise DescriptionError(machine.description.file, 'sensors', None,
                                'a sensor for each of these, which the force balance needs: ' + ', '.join(names))

@@ -269,7 +269,7 @@ def test_a_machine_with_other_channels(tmp_path):
         for k in range(10):
             writer.write_samples(k * SECOND, {'position/tilt': 0.1, 'pressure/left': 1e6}, {'command/knob': 0.0})
     line = refused('estimate', tmp_path / 'bag')
-    assert 'none of the 4 channels (position/lift, pressure/lift_piston, ...) of patu655_lift' in line
+    assert 'patu655_lift? It has none of the 4 channels (position/lift, pressure/lift_piston, ...), but ' in line
     assert 'There are tilt, knob, /sensors/pressure/left' in line
 
 

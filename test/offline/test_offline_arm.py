@@ -7,12 +7,29 @@ from functools import cache
 import numpy as np
 import pytest
 import small_arm
+from source_tree import ROOT
 
 import mbse_ros as mbse
 from mbse_ros.bags.table_map import load_table_map
 from mbse_ros.sources.machine import check_table
 
 LOAD = 2.0      # kg
+URDF = '''
+<robot name="my_arm">
+  <link name="base"/>
+  <link name="fore">
+    <inertial>
+      <origin xyz="0 0 0.2"/><mass value="2"/>
+      <inertia ixx="0.04" iyy="0.04" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <link name="tool0"/>
+  <joint name="elbow_joint" type="revolute">
+    <parent link="base"/><child link="fore"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="150" velocity="3"/>
+  </joint>
+  <joint name="flange" type="fixed"><origin xyz="0 0 0.4"/><parent link="fore"/><child link="tool0"/></joint>
+</robot>
+'''
 
 
 @pytest.fixture(scope='module')
@@ -69,6 +86,16 @@ def test_an_empty_calibration_finds_friction_gain_and_offset_and_the_new_file_we
                                    folder / name, every=0.1) for name in ('small_arm.yaml', 'calibrated.yaml'))
     assert after.mass[-1] == pytest.approx(LOAD, abs=0.08) and after.lower[-1] < LOAD < after.upper[-1]
     assert after.upper[-1] - after.lower[-1] < 0.5 * (before.upper[-1] - before.lower[-1])
+
+
+def test_the_arm_of_the_page_is_a_machine(tmp_path):
+    """docs/arm.md, with a URDF of its one joint."""
+    text = re.search(r'```yaml\n(.*?)```', (ROOT / 'docs' / 'arm.md').read_text(), re.DOTALL)[1]
+    (tmp_path / 'my_arm.yaml').write_text(text)
+    (tmp_path / 'my_arm.urdf').write_text(URDF)
+    found = mbse.load(tmp_path / 'my_arm.yaml')
+    assert found.channels == ('position/elbow_joint', 'effort/elbow') and found.weighing == (0,)
+    assert not mbse.check(tmp_path / 'my_arm.yaml').trouble
 
 
 def test_a_report_and_the_table_of_topics_have_the_efforts(folder, tmp_path):

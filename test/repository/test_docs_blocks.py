@@ -27,7 +27,8 @@ from mbse_ros.sources.map import parse_sources
 
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
 TESTED = {      # by page: the test that runs its Python, loads its YAML, compares its output
-    'README.md': 'test_examples.py', 'bags.md': 'test_bags_channels.py', 'estimators.md': 'test_docs_estimators.py',
+    'README.md': 'test_examples.py', 'arm.md': 'test_offline_arm.py', 'bags.md': 'test_bags_channels.py',
+    'estimators.md': 'test_docs_estimators.py',
     'factor_graphs.md': 'test_docs_estimators.py', 'first_steps.md': 'test_examples.py',
     'machine_yaml.md': 'test_docs_machines.py', 'mechanism_yaml.md': 'test_description_docs.py',
     'mechanisms.md': 'test_docs_mechanisms.py', 'own_machine.md': 'test_description_templates.py',
