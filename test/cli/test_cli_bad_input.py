@@ -270,7 +270,7 @@ def test_a_machine_with_other_channels(tmp_path):
             writer.write_samples(k * SECOND, {'position/tilt': 0.1, 'pressure/left': 1e6}, {'command/knob': 0.0})
     line = refused('estimate', tmp_path / 'bag')
     assert 'patu655_lift? It has none of the 4 channels (position/lift, pressure/lift_piston, ...), but ' in line
-    assert 'There are tilt, knob, /sensors/pressure/left' in line
+    assert ', but tilt, knob, /sensors/pressure/left' in line
 
 
 def test_two_machines_in_one_bag(tmp_path):
