@@ -203,6 +203,10 @@ class SampleError(MbseError):
         super().__init__(f'{shown(channel)} at {stamp_ns} ns: got {_SHORT.repr(value)}, expected {expected}')
 
 
+class StrangerError(SampleError):
+    """A name in a message, ``value``, is that of no sensor; ``channel``: its topic and it."""
+
+
 class StampError(SampleError):
     """The stamp of a message is not a time."""
 

@@ -8,7 +8,7 @@ from functools import partial
 from math import nan
 from typing import Any, NamedTuple
 
-from ..errors import SampleError
+from ..errors import SampleError, StrangerError
 from .channels import COMMANDS, IMU_FIELDS, NOT_THERE, SENSORS, ChannelName, parse_channel
 from .messages import checked_stamp, stamp_of
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
@@ -42,6 +42,18 @@ def by_stamp(samples: Iterable[Sample]) -> list[InstantSamples]:
     for sample in samples:
         found.setdefault(sample.stamp_ns, {})[sample.channel] = sample.value
     return [InstantSamples(*item) for item in found.items()]
+
+
+def own_place(channel: str, topics: TopicMap) -> tuple[str, str]:
+    """Topic and field of a machine's channel among ``topics``, those of this package."""
+    kind, name, axis = parse_channel(channel, (*SENSORS, *COMMANDS))
+    return {
+        'pressure': (f'{topics.pressure}/{name}', 'fluid_pressure'),
+        'command': (topics.command, f'position[name={name}]'),
+        'position': (topics.position, f'position[name={name}]'),
+        'velocity': (topics.position, f'velocity[name={name}]'),
+        'effort': (topics.position, f'effort[name={name}]'),
+    }.get(kind) or (f'{topics.imu}/{name}', f'{IMU_FIELDS[kind]}.{axis}')
 
 
 class TopicReader(NamedTuple):
@@ -91,16 +103,16 @@ def _stamped(samples: Callable[[str, Any], list[Sample]], refuse: Refuse, topic:
 
 
 def is_strange(error: SampleError) -> bool:
-    """Whether a reader refused a name that no sensor has, not a sample: ``channel`` is then 'topic name'."""
-    return ' ' in error.channel
+    """Whether a reader refused a name that no sensor has, not a sample."""
+    return isinstance(error, StrangerError)
 
 
 def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:
     """Reader of a JointState: ``joints`` has, by name, the channels of the fields 'position', 'velocity' and 'effort'.
 
-    ``refuse`` gets a SampleError for a name that is not among them, and for a field of another length than the names;
-    the field that is right is read. A field without values is not there; velocities and efforts that nobody asks for
-    are not looked at.
+    ``refuse`` gets a StrangerError for a name that is not among them, and a SampleError for a field of another length
+    than the names; the field that is right is read. A field without values is not there; velocities and efforts that
+    nobody asks for are not looked at.
     """
     expected = 'one of ' + ', '.join(joints)
     wanted = {field for fields in joints.values() for field in fields}
@@ -127,7 +139,7 @@ def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> Top
             elif len(unknown) < MANY:
                 unknown[name] = None
         for name in unknown:
-            refuse(SampleError(f'{topic} {name}', stamp, name, expected))
+            refuse(StrangerError(f'{topic} {name}', stamp, name, expected))
         return samples
 
     return TopicReader(JOINT_STATE, samples_of)

@@ -14,7 +14,7 @@ from ..errors import BagError, SampleError, StampError
 from ..monitor.clocks import Ages
 from .bag import Bag, RawMessage, decode, open_bag
 from .bulk_samples import BagSamples, Bulk, Placed, blocks
-from .channel_samples import Refuse, Sample, TopicReader, by_stamp, topic_readers
+from .channel_samples import Refuse, Sample, TopicReader, by_stamp, is_strange, topic_readers
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, JOINTS, LINKAGE_STATE, PAYLOAD, STATE, TopicMap
 
 SILENT = 'no sample in the bag'
@@ -62,8 +62,7 @@ class BagReader:
     @property
     def strangers(self) -> tuple[str, ...]:
         """Names on the topics of this package that are no channels of the machine."""
-        return tuple(str(first.value) for first, _ in self._refused.values()
-                     if first.channel.endswith(f' {first.value}'))
+        return tuple(str(first.value) for first, _ in self._refused.values() if is_strange(first))
 
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:

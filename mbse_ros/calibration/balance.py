@@ -217,7 +217,7 @@ class CalibrationBalance:
         n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.actuators), self.X.numel()
         if not n:
             equations, pistons = np.zeros((0, a)), np.zeros((0, c))
-            return Moments(near, w.X, equations, equations, pistons, pistons, equations, w.t)
+            return Moments(near, w.X, equations.astype(bool), equations, pistons, pistons, equations, w.t)
         found = self.motion(near.T, w.X.T, self.machine.parameters.mean, mass)
         pistons, speeds, rates, slopes, levers = map(np.asarray, found)
         pistons, speeds, levers = pistons.T, speeds.T, levers.T

@@ -17,6 +17,7 @@ from .plan import FAST, PAUSE, Plan
 from .steps import KINDS, Advice, PlanStep, StepProgress, least_speeds, seen_in, steps_of
 
 SILENT = 1.0        # s behind the newest sample, from which a channel is missing
+SET_BACK = 1.0      # s by which a stamp goes back where a clock was set or a simulation began again
 ROOM = 0.05         # s beyond a window, so that all its samples are there
 
 
@@ -45,7 +46,7 @@ class Guide:
 
     ``take`` each sample of a channel, SI, by its stamp; ``advance`` as often as a state is shown. Before the first step
     with a load it ``waits`` for ``confirm``: motion without the load would be taken for one with it. ``last``: newest
-    value of each channel.
+    value of each channel; ``set_back``: how often stamps went back by more than SET_BACK, and the step began again.
     """
 
     def __init__(self, balance: CalibrationBalance, plan: Plan, done: Collection[str] = ()) -> None:
@@ -54,6 +55,7 @@ class Guide:
         self.done = [step.key for step in self.steps if step.key in done]
         self.skipped: list[str] = []
         self.last: dict[str, float] = {}
+        self.set_back = 0
         self._confirmed = False
         self._least = least_speeds(balance)
         self._channels = {channel.name for name, channel in direct(self.machine).items() if name.startswith(NEEDED)}
@@ -75,6 +77,11 @@ class Guide:
         stamp_ns -= self.machine.delays.get(channel, 0)
         self._origin = stamp_ns if self._origin is None else self._origin
         t = (stamp_ns - self._origin) * 1e-9
+        if t < self._newest[channel] - SET_BACK:        # what was seen before is of another clock
+            self._origin, t, self.set_back = stamp_ns, 0.0, self.set_back + 1
+            self._newest = dict.fromkeys(self._series, -np.inf)
+            self._forget(np.inf)
+            self._progress = self._begun()
         if t > self._newest[channel]:
             self._newest[channel], self.last[channel] = t, value
             self._series[channel].append((t, value))

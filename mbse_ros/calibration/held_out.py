@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..compiled.of_scipy import exceeded
 from .balance import Moments
 from .fit import HUBER, LEAST, CalibrationFit, CalibrationProblem
+from .friction import NORMAL
 
 BLOCKS = 5          # of a log, as far as each has LEAST windows
-NORMAL = 1.959964   # 95 % quantile, two sides
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ def _blocks(moments: Moments) -> Iterator[np.ndarray]:
 def widening(blocks: Sequence[HeldOut]) -> float:
     """By what errors of masses that were left out are larger than their deviations, 1 where they need not be: the root
     mean square of their ratio, where it is above the 95 % point of chi-square."""
-    from scipy.stats import chi2  # here, as it takes its time to import
     z = np.array([item.mass_error / item.mass_stddev for item in blocks if item.mass_stddev > 0.0])
     if not len(z):
         return 1.0
     size = float(np.sqrt(np.mean(z ** 2)))
-    return size if size > float(np.sqrt(chi2.ppf(0.95, len(z)) / len(z))) else 1.0
+    return size if size > float(np.sqrt(exceeded(len(z), 0.05) / len(z))) else 1.0

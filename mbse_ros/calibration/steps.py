@@ -56,7 +56,8 @@ KINDS = {
     'fast': 'too fast: move {of} slower', 'slow': 'too slow: move {of} faster',
     'hold': 'hold the speed of {of} longer: 1 s or more each way', 'further': 'not enough stroke: move {of} further',
     'load': 'take the known load, {of} kg, and confirm',
-    'missing': 'missing: {of}: is the sensor on, its topic there?', 'done': 'done'}
+    'missing': 'missing: {of}: is the sensor on, its topic there?',
+    'silent': 'no samples any more: is the machine on, its bus connected?', 'done': 'done'}
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def _recorded(machine: str | None, folder: Path, payload: list[str], free: list[
 def _guided(node: LiveCalibration) -> bool:
     """Through all steps: a line for each, and one where what to do changes; False where the operator ends it."""
     from ..offline.calibration.live_session import state_line, step_line
-    guide, said = node.guide, ''
+    guide, said, noted = node.guide, '', set[str]()
     step: PlanStep | None = None
     keys = Thread(target=lambda: words.extend(iter(sys.stdin.readline, '')), daemon=True)
     words: list[str] = []
@@ -166,6 +166,10 @@ def _guided(node: LiveCalibration) -> bool:
             if node.state.step is step and node.state.words != said:
                 said = node.state.words
                 typer.echo(f'  {state_line(node.state)}')
+            for note in node.notes:
+                if note not in noted:
+                    typer.echo(f'warning: {note}', err=True)
+                    noted.add(note)
             while words:
                 word = words.pop(0).strip()
                 if word == 'q':

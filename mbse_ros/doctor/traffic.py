@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from statistics import median
 
-from ..bags.channels import IMU_FIELDS, parse_channel
+from ..bags.channel_samples import own_place
 from ..bags.topics import TopicMap
 from ..errors import shown
 from ..monitor.clocks import Age, apart_ages, offsets
@@ -167,11 +167,7 @@ def _apart(traffic: Traffic, expected: Expected) -> list[Check]:
 
 def _spoken(channel: str, traffic: Traffic) -> bool:
     """Whether messages came on the topic of a channel; where none came, the topic's line says so."""
-    kind, name, _ = parse_channel(channel)
-    topics = TopicMap()
-    topic = (f'{topics.pressure}/{name}' if kind == 'pressure' else f'{topics.imu}/{name}' if kind in IMU_FIELDS
-             else topics.position)
-    heard = traffic.topics.get(topic)
+    heard = traffic.topics.get(own_place(channel, TopicMap())[0])
     return heard is not None and bool(heard.arrivals)
 
 

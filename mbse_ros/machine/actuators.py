@@ -75,6 +75,12 @@ class Actuators:
                         for name, item in self._drives.items()]
 
     @property
+    def force_unit(self) -> str:
+        """Of the forces along the coordinates: 'N', 'N m', or both."""
+        found = ['N' for _ in self.circuit.cylinders] + [drive.effort for drive in self._drives.values()]
+        return ' or '.join(sorted(set(found)))
+
+    @property
     def units(self) -> ca.SX:
         """Force (actuators,), N or N m, of 1 MPa on the pistons; of a drive of as large a share of its effort."""
         return ca.vertcat(self.circuit.areas()[0::2] * 1e6, *(drive.largest / SPAN for drive in self._drives.values()))

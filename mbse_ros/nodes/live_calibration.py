@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from rclpy.subscription import Subscription
 from ..bags.channel_samples import Sample, TopicReader, topic_readers
 from ..bags.topics import TopicMap
 from ..bags.writer import BagWriter
-from ..calibration.guide import Guide
+from ..calibration.guide import SILENT, Guide
+from ..calibration.steps import Advice
 from ..errors import SampleError
 from ..offline.calibration.live_session import LiveSession
 from ..sources.machine import left_over
@@ -40,6 +42,7 @@ class LiveCalibration(Participant):
         self._writer: BagWriter | None = None
         self._loaded = False
         self._begun = list(guide.done)
+        self._last: float | None = None     # by the computer's clock: of the newest sample
         own = node_sources(sources, guide.machine)
         qos = deep_input('best_effort')
         self._waiting: Waiting[Sample] = Waiting()
@@ -73,9 +76,13 @@ class LiveCalibration(Participant):
         self.finish()
         super().close()
 
-    def missing_topics(self) -> str:
-        """What of the map nobody publishes, '' where nothing."""
-        return self._inputs.fault or self._inputs.missing()
+    @property
+    def notes(self) -> list[str]:
+        """What an operator must know beside the advice: faults of the map, samples that were refused, a clock that went
+        back."""
+        return [*filter(None, [self._inputs.fault]), *self.refused, *(
+            ['stamps went back: the clock was set, or a simulation began again; the step begins again']
+            * bool(self.guide.set_back))]
 
     def input(self, kind: type, topic: str, callback: Any, qos: QoSProfile) -> Subscription:
         """What ForeignInputs asks of a node."""
@@ -87,6 +94,8 @@ class LiveCalibration(Participant):
 
     def _advance(self) -> None:
         before, self.state = self.guide.step, self.guide.advance()
+        if self.guide.step and self._last is not None and time.monotonic() - self._last > SILENT:
+            self.state = replace(self.state, advice=Advice('silent'))
         after = self.guide.step
         if after is None or before is None or after.group != before.group:
             self.finish()
@@ -96,7 +105,7 @@ class LiveCalibration(Participant):
         self._write(self.resolve_topic_name(topic), reader.msgtype, cdr)
         try:
             for sample in reader.samples(topic, unpacked(topic, reader.msgtype, cdr)):
-                self.guide.take(sample.channel, sample.stamp_ns, sample.value)
+                self._sample(sample)
         except SampleError as error:
             self._refuse(error)
 
@@ -106,7 +115,11 @@ class LiveCalibration(Participant):
         name = f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
         self._write(topic, name, serialize_message(message))
         for sample in self._waiting.items(topic, message):
-            self.guide.take(sample.channel, sample.stamp_ns, sample.value)
+            self._sample(sample)
+
+    def _sample(self, sample: Sample) -> None:
+        self._last = time.monotonic()
+        self.guide.take(sample.channel, sample.stamp_ns, sample.value)
 
     def _write(self, topic: str, kind: str, cdr: bytes) -> None:
         """Into the bag of the present group; none before the load is on the machine."""

@@ -13,7 +13,7 @@ forces, a friction that turns) is a mean, too. Before a contact is noticed it pu
 of half a second before, if it has counted since. While the load changes, or none has counted, force and mass are found
 together, any mass within the payload's limits being as likely; where the equations do not tell them apart (one that
 weighs, or a load that hangs where the tool is touched) there is no force. While the mass counts and nothing is touched,
-the force is 0, and what the balance then has is the errors of the file: see ``free_balance``.
+the force is 0, and what the balance then has is the errors of the file: see ``FreeBalance``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from ..compiled.cache import built
 from ..errors import MbseError
 from ..filters.hydraulic_state import direct, state_names
 from ..machine import Machine
-from .free_balance import FreeBalance
 from .mass import Mass, PayloadSettings
 from .pointing import Pointing, pointing
 from .tool_force_equations import (
@@ -39,6 +38,7 @@ from .tool_force_equations import (
     NODES,
     SHARES,
     TERMS,
+    FreeBalance,
     covariance_of,
     curve,
     force_equations,

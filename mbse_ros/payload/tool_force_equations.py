@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of the force at the tool, with their derivatives, and means of them over a window.
+"""Equations of the force at the tool, with their derivatives, means of them over a window, and their zero.
 
 A polynomial through the samples of each channel gives motion and pressures. A mean over the window with weights ``(1 -
 t^2)^2`` is a sum over few instants NODES; so weighed, the acceleration of such a polynomial is the true one, whatever
 the motion.
+
+While the load is known and the machine moves freely the force at its tool is 0. So each window of such a motion
+measures what the errors of the uncertain numbers (offsets, gains, masses, friction, the base's inclination) do to the
+balance of every cylinder: ``g = H e + noise``. The mass shows one combination of these equations alone. Recursive least
+squares, whose prior is what the file states, with exponential forgetting: ``FreeBalance``.
 """
 
 from __future__ import annotations
+
+from math import exp
 
 import casadi as ca
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
+from ..compiled.of_scipy import exceeded
 from ..filters.force_balance import force_balance, without_sensor_errors
 from ..filters.hydraulic_state import state_names
 from ..filters.weighing import free_of_stops
@@ -27,6 +35,9 @@ ROUNDED = 1e-4      # of a standard deviation: keeps a covariance positive defin
 NODES, _VECTORS = np.linalg.eigh(np.diag(_COUPLED, 1) + np.diag(_COUPLED, -1))
 SHARES = _VECTORS[0] ** 2       # weights of a mean over a window at the instants NODES, -1 to 1
 CELLS = np.gradient(NODES) / np.sqrt(12)    # standard deviation of the instants that each of them stands for
+MEMORY = 60.0       # s after which a window counts 1/e of what it did: machines drive, oil warms up
+CREDIBLE = 1e-3     # chance of a residual as large, from which down it may be a force
+VARYING = 0.1       # share of an error that is not constant: hysteresis, wear
 KERNEL = 10 / 7     # of the density over the window: the variance of a mean with these weights
 
 
@@ -83,3 +94,27 @@ def curve(t: np.ndarray, x: np.ndarray, rate: float) -> tuple[np.ndarray, np.nda
     powers = np.stack([polyval(NODES, polyder(np.eye(count), k)).T * rate ** k for k in range(3)], 1)
     factors = np.linalg.solve(T.T, powers.reshape(-1, count).T).T.reshape(-1, 3, count)
     return factors @ (Q.T @ x), factors
+
+
+class FreeBalance:
+    """``errors`` of ``count`` independent numbers, in their standard deviations: mean (count,) and covariance (count,
+    count); None before the first window."""
+
+    def __init__(self, count: int) -> None:
+        self._information, self._vector = np.zeros((count, count)), np.zeros(count)
+        self.errors: tuple[np.ndarray, np.ndarray] | None = None
+
+    def take(self, g: np.ndarray, H: np.ndarray, R: np.ndarray, seconds: float) -> bool:
+        """Residuals g (a,) of a window without a force, their derivatives H (a, count), covariance R (a, a) of the
+        rest; ``seconds`` since the last one. Whether they count: not where a force is likelier than such errors."""
+        prior = np.eye(len(self._vector))
+        mean, P = self.errors or (self._vector, prior)
+        surprise, S = g - H @ mean, H @ P @ H.T + R
+        if surprise @ np.linalg.solve(S, surprise) > exceeded(len(g), CREDIBLE):
+            return False
+        weighted, share = np.linalg.solve(R, H), exp(-seconds / MEMORY)
+        self._information = share * self._information + H.T @ weighted
+        self._vector = share * self._vector + g @ weighted
+        P = np.linalg.inv(self._information + prior)
+        self.errors = P @ self._vector, P + VARYING ** 2 * (prior - P)
+        return True

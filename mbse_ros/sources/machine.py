@@ -41,12 +41,22 @@ def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
 def check_table(table: TableMap, description: MechanismDescription) -> None:
     """Raise DescriptionError where the map of a table's columns has a channel in a unit that is not the machine's."""
     problems = Problems()
-    for channel in sensor_channels(description):
-        column, unit = table.columns.get(channel.name), measured_unit(description, channel.sensor.name)
-        if column is not None and column.unit.replace('*', ' ') != unit:
-            problems.add(DescriptionError(table.file, f'channels.{channel.name}.unit', column.cells,
-                                          f'a unit of {unit}: what {channel.name} of {description.name} is in'))
+    for name, unit in _units(description).items():
+        column = table.columns.get(name)
+        if column is not None and _other(column.unit, unit):
+            problems.add(DescriptionError(table.file, f'channels.{name}.unit', column.cells,
+                                          f'a unit of {unit}: what {name} of {description.name} is in'))
     problems.check()
+
+
+def _units(description: MechanismDescription) -> dict[str, str]:
+    """Unit by channel of the sensors."""
+    return {channel.name: measured_unit(description, channel.sensor.name) for channel in sensor_channels(description)}
+
+
+def _other(unit: str, wanted: str) -> bool:
+    """Whether a unit of a map is not the one, or one of those ('N or N m'), that is wanted."""
+    return unit.replace('*', ' ') not in wanted.split(' or ')
 
 
 def for_mechanism(sources: SourceMap, model: Model, channels: Collection[str]) -> SourceMap:
@@ -61,8 +71,7 @@ def for_mechanism(sources: SourceMap, model: Model, channels: Collection[str]) -
 def _fitted(sources: SourceMap, description: MechanismDescription, wanted: Mapping[str, str],
             inputs: Sequence[str] = ()) -> SourceMap:
     """Of a map the channels that are ``wanted``, by their names there."""
-    sensors = {channel.name: channel.sensor for channel in sensor_channels(description)}
-    units = {name: measured_unit(description, sensor.name) for name, sensor in sensors.items()}
+    units = _units(description)
     units |= {f'command/{valve}': 'V' for valve in (description.hydraulics.valves if description.hydraulics else ())}
     units |= {f'input/{name}': input_unit(description, name) for name in inputs}
     problems = Problems()
@@ -77,11 +86,11 @@ def _fitted(sources: SourceMap, description: MechanismDescription, wanted: Mappi
             + f'{question}; `optional: true` ignores one that a machine lacks'))
     for name, ways in sources.channels.items():
         for way in ways:
-            if name in units and way.unit.replace('*', ' ') not in units[name].split(' or '):
+            if name in units and _other(way.unit, units[name]):
                 problems.add(way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} '
                                              f'of {description.name} is in'))
     problems.check()
-    noises = {name: sensor.noise for name, sensor in sensors.items()}
+    noises = {channel.name: channel.sensor.noise for channel in sensor_channels(description)}
     return replace(sources, channels={
         wanted[name]: tuple(replace(way, channel=wanted[name], noise=noises.get(name, 0.0)) for way in ways)
         for name, ways in sources.channels.items() if name in wanted})

@@ -69,6 +69,16 @@ def test_a_log_that_was_left_out_is_weighed():
     assert abs(weighed(own, np.zeros(own.size))[0] - TRUE) > 10.0
 
 
+def test_a_log_shorter_than_a_window_changes_nothing():
+    """The last bag of a session that was ended."""
+    c = crane()
+    short = {name: (t[:20], y[:20]) for name, (t, y) in series(0.0).items()}
+    moments = c.balance.moments(windows_of(c.machine, short), WINDOW / 2)
+    assert not len(moments.X)
+    found = fit(c.balance, (*logs(), CalibrationLog('short', moments, KnownLoad())))
+    np.testing.assert_allclose(found.u, both()[0].u, atol=1e-9)
+
+
 def test_lifting_alone():
     """Friction is what lifting says of it together with masses and offsets, and the text says so."""
     up = [replace(log, moments=log.moments.part(log.moments.speeds[:, 0] > 0)) for log in logs()[:1]]

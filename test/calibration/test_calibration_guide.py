@@ -119,6 +119,17 @@ def test_a_channel_that_is_missing_is_named() -> None:
     assert all(len(own) < 400 for own in guide._series.values())     # what waits for it does not grow for ever
 
 
+def test_stamps_that_go_back_begin_again() -> None:
+    """A clock that was set back: the step goes on with what comes then, in place of waiting for the old time."""
+    guide = Guide(crane().balance, procedure())
+    for channel in crane().machine.channels:
+        guide.take(channel, 3_600 * 10 ** 9, 0.2)
+        guide.take(channel, 3_600 * 10 ** 9 - 10 ** 8, 0.3)       # late, not set back
+    assert guide.set_back == 0 and set(guide.last.values()) == {0.2}
+    motion(guide)
+    assert guide.set_back == 1 and guide.done == ['pose_1/lift']
+
+
 def test_the_load_is_confirmed_and_steps_are_skipped() -> None:
     steps = steps_of(procedure(), crane().machine.cylinders)
     guide = Guide(crane().balance, procedure(), [step.key for step in steps if not step.load])

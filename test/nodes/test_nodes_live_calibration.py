@@ -29,18 +29,24 @@ TRAVEL, SLOW = 8.0, 4.0     # V
 
 
 @pytest.fixture
-def operator() -> Iterator[Peer]:
-    """At the levers of a simulated machine, a process of its own."""
+def plant() -> Iterator[subprocess.Popen[bytes]]:
+    """A simulated machine, a process of its own."""
     with ros():
         parameters = {'machine': 'patu655_lift', 'cycle': 'topic', 'payload': 0.0, 'speed': SPEED}
         words = [word for item in parameters.items() for word in ('-p', '{}:={}'.format(*item))]
         plant = subprocess.Popen([sys.executable, '-m', 'mbse_ros.nodes.plant_node', '--ros-args', *words],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        peer = Peer()
-        yield peer
-        peer.close()
+        yield plant
         plant.terminate()
         plant.wait(MATCH)
+
+
+@pytest.fixture
+def operator(plant: subprocess.Popen[bytes]) -> Iterator[Peer]:
+    """At its levers."""
+    peer = Peer()
+    yield peer
+    peer.close()
 
 
 def begun(folder: Path) -> LiveCalibration:
@@ -73,13 +79,17 @@ def work(peer: Peer, live: LiveCalibration) -> list[str]:
     return said
 
 
-def test_two_steps_interrupted_in_between(operator: Peer, tmp_path: Path) -> None:
-    """Each is recorded as a bag that a calibration takes; the second session begins at the second step."""
+def test_two_steps_interrupted_in_between(operator: Peer, plant: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    """Each is recorded as a bag that a calibration takes; the second session begins at the second step, and says when
+    the machine is off."""
     for number in (1, 2):
         live = begun(tmp_path)
         assert live.state.number == number
         said = work(operator, live)
         assert 'good: go on' in said and live.guide.done[-1] == f'pose_{number}/lift'
+        if number == 2:
+            plant.terminate()
+            operator.until(lambda: live.state.advice.kind == 'silent')
         operator.also = lambda: None
         live.close()
     session = LiveSession(tmp_path, live.guide.machine)

@@ -75,6 +75,7 @@ def test_an_empty_calibration_finds_friction_gain_and_offset_and_the_new_file_we
     mbse.write_bag(folder / 'empty', log, folder / 'small_arm.yaml')
     found = mbse.calibrate(folder / 'empty', folder / 'small_arm.yaml')
     assert found.good and found.write(folder / 'calibrated.yaml')
+    assert 0.0 < found.grade.half_width < 1.0 and 'RMS, N m' in found.tables()[1].title
     truth = {'sensors.effort_1.gain': gain[0], 'sensors.effort_2.gain': gain[1], 'sensors.effort_1.offset': offset[0],
              'sensors.effort_2.offset': offset[1], 'drives.shoulder.friction.coulomb': coulomb[0],
              'drives.shoulder.friction.viscous': viscous[0], 'drives.elbow.friction.coulomb': coulomb[1],

@@ -6,8 +6,8 @@ import pytest
 from machine_variants import changed
 from tool_force_by_hand import SETTINGS, STEP, held_still, known, lifted
 
-from mbse_ros.payload.free_balance import MEMORY, VARYING, FreeBalance
 from mbse_ros.payload.tool_force import ToolForces
+from mbse_ros.payload.tool_force_equations import MEMORY, VARYING, FreeBalance
 
 COUNT, R = 4, np.diag([0.5, 2.0])
 

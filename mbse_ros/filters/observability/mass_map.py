@@ -71,17 +71,10 @@ def mass_map(machine: Machine) -> MassMap:
     slowly = still.copy()
     slowly[:, moved] = MOVING[0]
     half = mass_half_widths(machine, Poses(np.array(q), slowly, still))[:, -1]
-    frames, up = MachineFrames(machine), _up(machine)
-    places = np.array([frames.load(item).place for item in q])
+    frames = MachineFrames(machine)
+    loads = [frames.load(item) for item in q]
+    places, down = np.array([load.place for load in loads]), loads[0].rotation @ loads[0].gravity
+    up = -down / np.linalg.norm(down)
     height = places @ up
     return MassMap(np.array(z), np.array(q)[:, machine.pistons], np.linalg.norm(places - np.outer(height, up), axis=1),
                    height, half)
-
-
-def _up(machine: Machine) -> np.ndarray:
-    """Unit vector (3,) against gravity in the machine's frame."""
-    gravity = np.zeros(3)
-    own = np.array([item.value for item in machine.description.gravity])
-    gravity[:len(own)] = own
-    size = float(np.linalg.norm(gravity))
-    return -gravity / size if size else np.array([0.0, 0.0, 1.0])

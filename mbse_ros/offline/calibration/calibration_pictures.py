@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ...calibration.fit import CalibrationProblem, forces
-from ...calibration.friction import FrictionFit
-from ...calibration.held_out import NORMAL, HeldOut
+from ...calibration.friction import NORMAL, FrictionFit
+from ...calibration.held_out import HeldOut
 from ...calibration.residual_form import load_pressures
 from ...filters.observability.mass_map import MassMap
 from ...machine import Machine
@@ -46,7 +46,7 @@ def write_pictures(found: Drawn, place: Path) -> Path:
     charts = (('pose', 'piston position [mm]', 1e3), ('speed', 'piston speed [mm/s]', 1e3),
               ('pressure', 'load pressure [MPa]', 1e-6)) if machine.cylinders else (
         ('pose', 'position of the joint [rad]', 1.0), ('speed', 'speed of the joint [rad/s]', 1.0),
-        ('pressure', 'effort [N m]', 1.0))
+        ('effort', f'effort [{machine.actuators.force_unit}]', 1.0))
     for kind, title, scale in charts:
         panels = [panel for k in range(len(found.problem.balance.equations))
                   if (panel := _panel(found, k, kind, title, scale)) is not None]
@@ -140,18 +140,19 @@ def _panel(found: Drawn, k: int, kind: str, label: str, scale: float) -> Panel |
     cylinder = int(np.argmax(problem.balance.found.concerns[k]))
     columns = []
     for log in problem.logs:
-        own = log.moments.counts[:, k]
+        own, effort = log.moments.counts[:, k], load_pressures(problem.balance, log.moments)
         x = {'pose': log.moments.pistons, 'speed': log.moments.speeds,
-             'pressure': load_pressures(problem.balance, log.moments)}[kind]
+             'pressure': effort, 'effort': effort}[kind]
         columns.append((scale * x[own, cylinder],
                         forces(problem, log, found.before)[own, k], forces(problem, log, found.after)[own, k]))
     x, before, after = (np.concatenate(item) for item in zip(*columns))
     if not len(x):
         return None
     order = np.argsort(x)
+    unit = problem.balance.machine.actuators.force_unit
     curves = (Curve('before', x[order], before[order], COLORS['measured'], 'points'),
               Curve('after', x[order], after[order], COLORS['estimated'], 'dots'))
-    return Panel(problem.balance.equations[k], 'missing force [N]', curves, x_label=label)
+    return Panel(problem.balance.equations[k], f'missing force [{unit}]', curves, x_label=label)
 
 
 def _friction_panel(name: str, item: FrictionFit, machine: Machine) -> Panel:

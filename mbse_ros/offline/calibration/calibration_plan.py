@@ -18,7 +18,7 @@ from ...machine import Machine
 from ...report.data import Table
 from ...report.result import Answer
 from ...report.text import number
-from .readings import cell, position_channels, readings
+from .calibration_words import cell, position_channels, readings
 
 STEPS = '''\
 1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.

@@ -23,6 +23,7 @@ from ...description.age import as_calibrated
 from ...description.edit import for_folder
 from ...description.load import parse_mechanism
 from ...errors import SettingError
+from ...filters.observability.machine import mass_accuracy
 from ...filters.observability.mass_map import MassMap, mass_map
 from ...machine import Machine
 from ...report.data import Table
@@ -30,7 +31,7 @@ from ...report.result import Answer
 from ...report.text import number
 from ...resources import write_whole
 from .calibrated_file import Parameter
-from .expected_accuracy import blocks_table, grade_line, map_line, map_values
+from .calibration_words import blocks_table, force_words, grade_line, map_line, map_values
 
 EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
 FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
@@ -102,9 +103,10 @@ class Calibration(Answer):
         little = after > max(EXPLAINED * before, NOISE * self.noise_rms)
         if not little and not self._above:
             return self._far or self._taken
-        return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
-                f'{self.noise_rms:.0f} N: these numbers do not explain the bags; another number or the load is wrong, '
-                'or the machine has something that its file does not have'
+        unit, place, _ = force_words(self.machine)
+        return (f'{after:.4g} {unit} of {before:.4g} {unit} are still missing at the {place}, and the noise of the '
+                f'samples makes {self.noise_rms:.3g} {unit}: these numbers do not explain the bags; another number or '
+                'the load is wrong, or the machine has something that its file does not have'
                 + ''.join(f'; {line}' for line in (*self._above, *self._forms, *self._empty)))
 
     @property
@@ -129,16 +131,28 @@ class Calibration(Answer):
     def mass_map(self) -> MassMap | None:
         """How well the machine of the new file weighs over its work area; None without a file or a payload, and of one
         with drives, whose work area has too many dimensions for a map."""
-        if self.machine.description.payload is None or not self.text or self.machine.description.drives:
+        return None if self._new is None or self._new.description.drives else mass_map(self._new)
+
+    @cached_property
+    def _new(self) -> Machine | None:
+        """The machine of the new file, as it is on its day; None without one, or without a payload."""
+        if self.machine.description.payload is None or not self.text:
             return None
-        return mass_map(Machine(as_calibrated(parse_mechanism(self.text, self.machine.description.file))))
+        return Machine(as_calibrated(parse_mechanism(self.text, self.machine.description.file)))
 
     @cached_property
     def grade(self) -> Grade:
         """Of the calibration as a colour, and why."""
         trouble = 'its numbers do not explain the bags' if self.unexplained else self.trouble
-        middle = math.nan if self.mass_map is None else self.mass_map.middle
-        return graded(trouble, self.held_out, middle, self.full_scale, self.limits)
+        return graded(trouble, self.held_out, self._middle, self.full_scale, self.limits)
+
+    @property
+    def _middle(self) -> float:
+        """Half-width, kg, of the 95 % interval of a mass in the middle of the work area; NaN without a file or a
+        payload."""
+        if self.mass_map is not None:
+            return self.mass_map.middle
+        return math.nan if self._new is None else mass_accuracy(self._new).all
 
     @cached_property
     def residue(self) -> Residue:
@@ -153,7 +167,9 @@ class Calibration(Answer):
     @property
     def _above(self) -> list[str]:
         """Equations that miss far more than is expected, or more than noise where a number is missing."""
-        return [f'{item.equation}: {item.rms:.0f} N are left, {item.expected:.0f} N are expected of noise and model'
+        unit, *_ = force_words(self.machine)
+        return [f'{item.equation}: {number(item.rms)} {unit} are left, {number(item.expected)} {unit} are expected of '
+                'noise and model'
                 for item in self.residue.forms
                 if item.rms > NOISE * (item.noise if self.missing_numbers else item.expected)]
 
@@ -163,7 +179,8 @@ class Calibration(Answer):
             return []
         free = ', '.join(item.free for item in self.missing_numbers)
         values = ', '.join(f'{item.value:.3g}' for item in self.missing_numbers)
-        return [f'free {free} would leave about {self.missing_numbers[-1].left:.0f} N, at {values}']
+        left, (unit, *_) = number(self.missing_numbers[-1].left), force_words(self.machine)
+        return [f'free {free} would leave about {left} {unit}, at {values}']
 
     @property
     def _taken(self) -> str:
@@ -201,11 +218,13 @@ class Calibration(Answer):
             found = ', '.join(f'{item.value:.3g} {unit_of(item.key)}'.removesuffix(' 1').replace('*', ' ')
                               for item in self.missing_numbers)
             left, before = self.missing_numbers[-1].left, self.residual_rms_after
+            unit, *_ = force_words(self.machine)
             todo = (f'add {" ".join(f"{self.word} {item.free}" for item in self.missing_numbers)}: would be found as '
-                    f'about {found}, and leave {left:,.0f} N of {before:,.0f} N')
+                    f'about {found}, and leave {left:,.4g} {unit} of {before:,.4g} {unit}')
             masses, other = self._asked
             if other < EXPLAINED ** 2 * before:
-                todo = (f'check the loads that were told: {masses} would leave {other:,.0f} N of {before:,.0f} N; '
+                todo = (f'check the loads that were told: {masses} would leave {other:,.4g} {unit} of {before:,.4g} '
+                        f'{unit}; '
                         f'if they are right, {todo}')
         elif self.unexplained == self._taken:
             todo = (f'{", ".join(self.taken_for_loads)} cannot be distinguished from the load: add a bag of another '
@@ -273,6 +292,7 @@ class Calibration(Answer):
 
     def tables(self) -> list[Table]:
         """Numbers, residuals, each bag by the others."""
+        unit, place, one = force_words(self.machine)
         rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
                  '' if item.learnt else 'hardly determined']
                 for item in self.parameters]
@@ -280,18 +300,18 @@ class Calibration(Answer):
         rows = [[item.bag, str(item.count), number(item.before), number(item.after)] for item in self.bags]
         rows.append(['all', str(sum(item.count for item in self.bags)), number(self.residual_rms_before),
                      number(self.residual_rms_after)])
-        tables.append(Table('forces that are missing at the pistons, RMS, N', [
+        tables.append(Table(f'forces that are missing at the {place}, RMS, {unit}', [
             'bag', 'windows', 'before', 'after'], rows))
         rows = [[item.equation, str(item.count), number(item.rms), number(item.noise), number(item.expected),
                  *('' if math.isnan(share) else f'{share:.0%}' for share in item.shares.values())]
                 for item in self.residue.forms]
-        tables.append(Table('what is left by cylinder, RMS, N, and the share of it that each shape explains', [
-            'cylinder', 'windows', 'left', 'noise', 'expected', *(name.replace('_', ' ') for name in SHAPES)], rows))
+        tables.append(Table(f'what is left by {one}, RMS, {unit}, and the share of it that each shape explains', [
+            one, 'windows', 'left', 'noise', 'expected', *(name.replace('_', ' ') for name in SHAPES)], rows))
         rows = [[item.bag, number(item.before), number(item.after), number(item.mass),
                  number(item.true) if math.isfinite(item.true) else 'unknown'] for item in self.crossed]
-        tables += [blocks_table(self.held_out)] if self.held_out else []
+        tables += [blocks_table(self.held_out, unit)] if self.held_out else []
         return [*tables, *([Table('each bag by the numbers of all others', [
-            'bag', 'before, N', 'after, N', 'weighed, kg', 'load, kg'], rows)] if rows else [])]
+            'bag', f'before, {unit}', f'after, {unit}', 'weighed, kg', 'load, kg'], rows)] if rows else [])]
 
     def summary(self) -> list[str]:
         """Loads, what the bags do not tell, what would help."""
@@ -308,7 +328,7 @@ class Calibration(Answer):
         return lines
 
     def _values(self, full: bool) -> dict[str, Any]:
-        """SI, forces in N at the pistons."""
+        """SI, forces at the pistons or joints."""
         result = {
             'machine': self.machine.name,
             'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
@@ -331,8 +351,8 @@ class Calibration(Answer):
 
     def report(self, folder: str | Path) -> Path:
         """Write ``accuracy.png`` (``mass_map``), ``held_out.png``, ``residuals_by_pose.png``, ``..._speed.png`` and
-        ``..._pressure.png``, one panel for each equation that counts, and ``friction.png``, one for each cylinder of
-        ``friction``, into a folder; gives it. Raises OSError."""
+        ``..._pressure.png``, of drives ``..._effort.png``, one panel for each equation that counts, and
+        ``friction.png``, one for each cylinder or drive of ``friction``, into a folder; gives it. Raises OSError."""
         from .calibration_pictures import Drawn, write_pictures  # here, as it takes its time to import
         return write_pictures(Drawn(self.problem, self.start, self.fit.u, self.friction, self.held_out, self.mass_map,
                                     self.full_scale, self.limits), Path(folder))

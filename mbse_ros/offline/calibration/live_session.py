@@ -17,7 +17,7 @@ from ...errors import SettingError
 from ...machine import Machine
 from ...report.text import number
 from ...resources import write_whole
-from .readings import cell, readings
+from .calibration_words import cell, readings
 
 FILE = 'steps.json'
 

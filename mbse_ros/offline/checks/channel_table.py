@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...bags.bag import Bag, open_bag
-from ...bags.channels import IMU_FIELDS, parse_channel
+from ...bags.channel_samples import own_place
 from ...bags.reader import BagReader
 from ...bags.topics import TopicMap
 from ...description.coordinate_units import unit_and_scale
@@ -23,7 +23,6 @@ from .check_bag import Checked, check_read
 
 COLUMNS = 'channel', 'topic', 'field', 'Hz', 'range', 'odd'
 MISSING = 'missing'
-KINDS = *IMU_FIELDS, 'position', 'velocity', 'effort', 'pressure', 'command'
 
 
 class ChannelRow(NamedTuple):
@@ -58,8 +57,11 @@ def channel_table(bag: Bag | str | Path, machine: Machine, sources: SourceMap | 
 
 
 def _row(name: str, reader: BagReader, samples: LogSamples, machine: Machine, checked: Checked) -> ChannelRow:
-    own = own_place(name, reader.namespace)
-    topic, field = reader.places.get(name, own) if isinstance(reader, SourceReader) else own
+    topics = TopicMap()
+    topic, field = own_place(name, topics)
+    topic = topics.absolute(topic, reader.namespace)
+    if isinstance(reader, SourceReader):
+        topic, field = reader.places.get(name, (topic, field))
     unit, scale = ('V', 1.0) if name.startswith('command/') else unit_and_scale(machine.description, name)
     if name not in samples.names:
         return ChannelRow(name, topic, field, 0.0, np.nan, np.nan, unit, (MISSING,))
@@ -70,17 +72,3 @@ def _row(name: str, reader: BagReader, samples: LogSamples, machine: Machine, ch
     low, high = (float(values.min()), float(values.max())) if values.size else (np.nan, np.nan)
     odd = dict.fromkeys(item.kind for item in checked.findings if name in item.channels)
     return ChannelRow(name, topic, field, rate, low, high, unit, tuple(odd))
-
-
-def own_place(channel: str, namespace: str) -> tuple[str, str]:
-    """Topic and field of a machine's channel among the topics of this package."""
-    topics = TopicMap()
-    kind, name, axis = parse_channel(channel, KINDS)
-    topic, field = {
-        'pressure': (f'{topics.pressure}/{name}', 'fluid_pressure'),
-        'command': (topics.command, f'position[name={name}]'),
-        'position': (topics.position, f'position[name={name}]'),
-        'velocity': (topics.position, f'velocity[name={name}]'),
-        'effort': (topics.position, f'effort[name={name}]'),
-    }.get(kind) or (f'{topics.imu}/{name}', f'{IMU_FIELDS[kind]}.{axis}')
-    return topics.absolute(topic, namespace), field
