@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import mbse_ros as mbse
 
-from ..errors import MbseError, SettingError, refuse_options
+from ..errors import refuse_options
 from .arguments import (
     Attachment,
     Cluster,
@@ -29,12 +27,7 @@ from .arguments import (
     bags_of,
     hand_over,
 )
-
-if TYPE_CHECKING:
-    from ..calibration.steps import PlanStep
-    from ..nodes.live_calibration import LiveCalibration
-
-KEYS = 'Enter: the load is on; s Enter: skip a step that is not safe; q Enter: end, and go on another time'
+from .live_calibration import LiveRun
 
 
 def calibrate(
@@ -60,6 +53,10 @@ def calibrate(
             '--live', help='Go through the procedure on the running graph, record it, and calibrate.')] = False,
         folder: Annotated[Path | None, typer.Option(
             help='With --live: for its bags; of one that was interrupted, to go on. [out/calibration]')] = None,
+        page: Annotated[str | None, typer.Option(
+            help='With --live: PORT or HOST:PORT of a page with the steps, for a tablet in the cab.')] = None,
+        token_file: Annotated[str | None, typer.Option(
+            help='With --page: text file with its token, needed where other computers reach the page.')] = None,
         plots: Annotated[Path | None, typer.Option(
             help='Folder for pictures of what is missing, by pose and speed.')] = None,
         limits: Annotated[tuple[float, float] | None, typer.Option(
@@ -82,7 +79,7 @@ def calibrate(
                                 'sources': sources, 'map': map_, 'cross_validate': cross_validate or None,
                                 'bags': bags or None, 'cluster': cluster, 'force': force or None,
                                 'attachment': attachment, 'scale': scale, 'limits': limits, 'live': live or None,
-                                'folder': folder})
+                                'folder': folder, 'page': page, 'token_file': token_file})
         from ..api.calibrate import plan_calibration
         procedure = plan_calibration(plan, free or [])
         typer.echo(procedure.steps)
@@ -90,22 +87,27 @@ def calibrate(
         return
     check_file(output, 'output', ('.yaml', '.yml'))
     check_folder(plots, 'plots')
-    if live:
-        refuse_options('bags, which --live records', {'bags': bags or None, 'map': map_, 'attachment': attachment,
-                                                      'scale': scale})
-        bags, payload = _recorded(machine, folder or Path('out/calibration'), payload or [], free or [], sources,
-                                  namespace or '')
-        namespace = None
-    else:
-        refuse_options('--live', {'folder': folder})
-    with bags_of(bags or [], map_, machine) as logs:
+    with ExitStack() as stack:
+        run: LiveRun | None = None
+        if live:
+            refuse_options('bags, which --live records', {'bags': bags or None, 'map': map_, 'attachment': attachment,
+                                                          'scale': scale})
+            run = stack.enter_context(closing(LiveRun(machine, folder or Path('out/calibration'), free or [], page,
+                                                      token_file or '')))
+            bags, payload = run.record(payload or [], sources or '', namespace or '')
+            namespace = None
+        else:
+            refuse_options('--live', {'folder': folder, 'page': page, 'token_file': token_file})
+        logs = stack.enter_context(bags_of(bags or [], map_, machine))
         found = mbse.calibrate(logs, machine, payloads=payload or [], free=free or [],
                                cross_validate=cross_validate, jobs=jobs, cluster=cluster, sources=sources,
                                namespace=namespace, attachment=attachment, scale=scale, limits=limits)
-    hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
-    written = output is not None and found.write(output, force)
-    if written:
-        typer.echo(f'wrote {output}: mbse check {output} shows what was understood')
+        hand_over(replace(found, word='--free'), json_, write=None if plots is None else partial(found.report, plots))
+        written = output is not None and found.write(output, force)
+        if written:
+            typer.echo(f'wrote {output}: mbse check {output} shows what was understood')
+        if run is not None:
+            run.show(found, str(output) if written else '')
     if found.unexplained:
         typer.echo(f'warning: {found.unexplained}', err=True)
     if output is not None and not written:
@@ -113,71 +115,3 @@ def calibrate(
             f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
         typer.echo(f'mbse: {output}: not written: {why}', err=True)
         raise typer.Exit(1)
-
-
-def _recorded(machine: str | None, folder: Path, payload: list[str], free: list[str], sources: str | None,
-              namespace: str) -> tuple[list[Path], list[str]]:
-    """Bags of the procedure, recorded on the running graph, and their loads; ends the command where it is interrupted.
-    Raises MbseError without ROS 2."""
-    try:
-        from ..nodes.live_calibration import LiveCalibration
-    except ImportError as error:
-        raise MbseError(f'without ROS 2 (rclpy) there is no running graph: record bags, mbse calibrate BAG... ({error})'
-                        ) from None
-    from ..api.calibrate import plan_calibration  # here, as they take their time to import
-    from ..calibration.balance import CalibrationBalance
-    from ..calibration.guide import Guide
-    from ..offline.calibration.live_session import LiveSession
-    if machine is None:
-        raise SettingError('machine', machine, 'the machine of the graph: --machine NAME or a path to a .yaml file')
-    if any(word.partition('=')[0] != 'load' for word in payload) or len(payload) > 1:
-        raise SettingError('payload', ', '.join(payload), 'with --live load=KG or load=KG+-DEVIATION: of all bags with '
-                           'the known load')
-    procedure = plan_calibration(machine, free)
-    session = LiveSession(folder, procedure.machine)
-    guide = Guide(CalibrationBalance(procedure.machine), procedure.found, session.done)
-    load = payload[0].partition('=')[2] if payload else f'{procedure.found.load:g}'
-    typer.echo(f'{len(guide.steps)} steps, {len(guide.done)} done; bags in {folder}. {KEYS}')
-    with closing(LiveCalibration(guide, session, sources or '', namespace)) as node:
-        whole = _guided(node)
-    if not whole:
-        typer.echo(f'interrupted: {len(guide.done)} of {len(guide.steps)} steps are done and kept in {folder}; the '
-                   'same command goes on')
-        raise typer.Exit(1)
-    if guide.skipped:
-        typer.echo(f'skipped: {", ".join(guide.skipped)}')
-    return [folder / name for name in session.bags], session.payloads(load)
-
-
-def _guided(node: LiveCalibration) -> bool:
-    """Through all steps: a line for each, and one where what to do changes; False where the operator ends it."""
-    from ..offline.calibration.live_session import state_line, step_line
-    guide, said, noted = node.guide, '', set[str]()
-    step: PlanStep | None = None
-    keys = Thread(target=lambda: words.extend(iter(sys.stdin.readline, '')), daemon=True)
-    words: list[str] = []
-    keys.start()
-    try:
-        while guide.step is not None:
-            node.step()
-            if guide.step is not step and guide.step is not None:
-                step, said = guide.step, ''
-                typer.echo('\n' + step_line(guide.machine, step, guide.last))
-            if node.state.step is step and node.state.words != said:
-                said = node.state.words
-                typer.echo(f'  {state_line(node.state)}')
-            for note in node.notes:
-                if note not in noted:
-                    typer.echo(f'warning: {note}', err=True)
-                    noted.add(note)
-            while words:
-                word = words.pop(0).strip()
-                if word == 'q':
-                    return False
-                if word == 's':
-                    guide.skip()
-                else:
-                    guide.confirm()
-        return True
-    except KeyboardInterrupt:
-        return False

@@ -32,13 +32,12 @@ from .base.lifecycle import ManagedNode
 from .base.middleware import LASTING, LATEST, OUTPUT
 from .base.node_settings import DisplayNodeSettings, DisplayTuning
 from .base.record_node import received
-from .display.display_server import Door, Server, Viewer, answer_text, read_token
+from .display.display_server import BEAT, Door, Server, Viewer, answer_text, read_token
 from .display.side_view import SideView, channel_values, force_values, machine_values
 from .messages.wire import unpacked
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers
-BEAT = 1.0          # s: a page that hears nothing for longer has lost its connection
 ANSWER = 5.0        # s that the scale has for an answer
 ENGINEER = 0.5      # s between two tables of channels
 
@@ -74,7 +73,7 @@ class DisplayNode(ManagedNode[Machine]):
         self._state: bytes | None = None
         self._force: bytes | None = None
         self._faults: dict[str, dict[str, Any]] = {}
-        self._due = self._beaten = self._told = 0.0
+        self._due = self._told = 0.0
         self._newest: tuple[float, String] | None = None
         self.input(String, 'scale/record', self.on_record, OUTPUT)
         self.input(String, 'scale/live', self.on_live, LATEST)      # heard always: to find it takes longer than to wait
@@ -89,9 +88,6 @@ class DisplayNode(ManagedNode[Machine]):
             self._do(*server.orders.popleft())
         for key in [key for key, due in self._asked.items() if now > due]:
             self._reply(*key, False, f'{SCALE} did not answer within {ANSWER:.0f} s: look whether it was done')
-        if now - self._beaten > BEAT:
-            self._beaten = now
-            server.say('beat', '{"kind":"beat"}')
         return LOOK
 
     def on_live(self, message: String) -> None:

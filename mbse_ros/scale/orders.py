@@ -6,9 +6,10 @@ of a viewer of the operator's page are read strictly.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import ScaleError
@@ -108,6 +109,14 @@ class DisplayOrder:
 
 def read_order(text: str | None) -> DisplayOrder | None:
     """The order of a text, None where it is none."""
+    found = read_press(text, (*BUTTONS, TARE), _READERS)
+    return None if found is None or found.action == TARE and not found.values else found
+
+
+def read_press(text: str | None, actions: Collection[str],
+               all_readers: Mapping[str, Mapping[str, Callable[[Any], str | float | None]]] = MappingProxyType({})
+               ) -> DisplayOrder | None:
+    """The same of other ``actions``; ``all_readers``: by action, what reads its values, None for a bad one."""
     try:
         said = json.loads(text) if text is not None else None
     except (ValueError, RecursionError):
@@ -116,11 +125,8 @@ def read_order(text: str | None) -> DisplayOrder | None:
         return None
     action, given = said['do'], {key: value for key, value in said.items() if key not in ('number', 'do', *KEYS)}
     key, expected = _name(said.get('key', '')), said.get('expected', 0)
-    all_readers: dict[str, dict[str, Callable[[Any], str | float | None]]] = {
-        TARE: {'attachment': _name}, 'new_truck': {'truck': _name, 'target': _mass}}
     readers = all_readers.get(action, {})
-    if action not in (*BUTTONS, TARE) or set(given) - set(readers) or action == TARE and not given or key is None \
-            or not _is_number(expected):
+    if action not in actions or set(given) - set(readers) or key is None or not _is_number(expected):
         return None
     values = {key: read for key, value in given.items() if (read := readers[key](value)) is not None}
     return DisplayOrder(said['number'], action, values, key, expected) if len(values) == len(given) else None
@@ -137,3 +143,7 @@ def _name(value: Any) -> str | None:
 def _mass(value: Any) -> float | None:
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value) and 0 <= value <= LARGEST
     return float(value) if good else None
+
+
+_READERS: dict[str, dict[str, Callable[[Any], str | float | None]]] = {
+    TARE: {'attachment': _name}, 'new_truck': {'truck': _name, 'target': _mass}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server of the operator's page, in a thread of its own: static files, and one WebSocket for each viewer.
+"""The web server of a page, in a thread of its own: static files, and one WebSocket for each viewer.
 
 Nothing of ROS is in here. What goes out is given as text by `Server.say`; what a viewer asks for waits in ``orders``.
 """
@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,7 @@ from ...resources import regular
 from ...scale.orders import DisplayOrder, read_order
 
 PAGE = Path(__file__).with_name('page')
-FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'), **{
-    f'/{name}': (name, 'text/javascript') for name in ('page.js', 'drawing.js', 'tables.js', 'texts.js')}}
+KINDS = {'.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript'}
 TEXTS = '/texts.json'       # of all languages
 HEADERS = {'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; "
                                       "connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
@@ -38,10 +37,11 @@ LONGEST_HEAD = 8192     # bytes of what a browser asks
 LONGEST_START = 10.0    # s, of the thread
 GREETING = 5.0          # s: a viewer without the token is closed after so long
 PATIENCE = 5.0          # s: a viewer that takes nothing for so long is dropped
+BEAT = 1.0              # s: a page that hears nothing for longer has lost its connection
 MOST_ORDERS = 16        # that wait for an answer
 BURST = 10              # orders of a viewer within a second; more, and it is dropped
 REFUSED, FULL, BAD = 4401, 4429, 4400       # codes of a WebSocket's end, which the page puts in words
-HOW = "the operator's page needs it: pip install 'mbse_ros[display]', or pip install starlette uvicorn websockets"
+HOW = "the page needs it: pip install 'mbse_ros[display]', or pip install starlette uvicorn websockets"
 
 
 def is_loopback(host: str) -> bool:
@@ -77,6 +77,24 @@ class Door:
     port: int
     token: str = ''
     viewers: int = 8
+
+
+@dataclass(frozen=True)
+class Site:
+    """A ``page`` with its ``scripts``, and what reads an order of its viewers: None for what is none."""
+
+    page: str
+    scripts: tuple[str, ...]
+    read: Callable[[str | None], DisplayOrder | None]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Names of the files by their paths."""
+        return {'/': self.page, **{f'/{name}': name for name in ('page.css', 'texts.js', 'drawing.js', 'connection.js',
+                                                                 *self.scripts)}}
+
+
+SCALE = Site('page.html', ('page.js', 'tables.js'), read_order)
 
 
 class Viewer:
@@ -118,8 +136,9 @@ class Server:
 
     _loop: asyncio.AbstractEventLoop
 
-    def __init__(self, door: Door) -> None:
-        self.door, self.count, self.dropped, self.closed, self.failed, self.failure = door, 0, 0, 0, 0, ''
+    def __init__(self, door: Door, site: Site = SCALE) -> None:
+        self.site, self.door = site, door
+        self.count, self.dropped, self.closed, self.failed, self.failure = 0, 0, 0, 0, ''
         self.orders: deque[tuple[Viewer, DisplayOrder]] = deque()
         self._kept: dict[str, str] = {}
         self._viewers: set[Viewer] = set()
@@ -175,8 +194,15 @@ class Server:
             self._loop = asyncio.get_running_loop()
             self._loop.set_exception_handler(self._note)
             self._up.set()
+            beats = asyncio.create_task(self._beat())
             await self._server.serve(sockets=[self._socket])
+            beats.cancel()
         asyncio.run(serve())
+
+    async def _beat(self) -> None:
+        while True:
+            self._say('beat', '{"kind":"beat"}', False)
+            await asyncio.sleep(BEAT)
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What goes wrong with a connection ends this one; a stranger writes nothing into the log by it."""
@@ -212,8 +238,8 @@ class Server:
             return PlainTextResponse('another name than that of this computer', 421, HEADERS)
         if request.url.path == TEXTS:
             return Response(json.dumps(languages()), media_type='application/json', headers=HEADERS)
-        name, kind = FILES[request.url.path]
-        return Response((PAGE / name).read_bytes(), media_type=kind, headers=HEADERS)
+        path = PAGE / self.site.files[request.url.path]
+        return Response(path.read_bytes(), media_type=KINDS[path.suffix], headers=HEADERS)
 
     async def socket(self, ws: Any) -> None:
         """One viewer, from its token to its end."""
@@ -285,7 +311,7 @@ class Server:
             message = await ws.receive()
             if message['type'] != 'websocket.receive':
                 return 0
-            order = read_order(message.get('text'))
+            order = self.site.read(message.get('text'))
             if order is None or viewer.floods():
                 return BAD
             if len(self.orders) >= MOST_ORDERS:
@@ -316,7 +342,7 @@ def _made(owner: Server) -> Any:
         from .display_connections import LimitedConnection, LimitedSocket
     except ImportError as error:
         raise MbseError(f'{error.name or error} is not installed: {HOW}') from error
-    routes = [*(Route(path, owner.file, methods=['GET']) for path in (*FILES, TEXTS)),
+    routes = [*(Route(path, owner.file, methods=['GET']) for path in (*owner.site.files, TEXTS)),
               WebSocketRoute('/live', owner.socket)]
     http, ws = (type(kind.__name__, (kind,), {'owner': owner}) for kind in (LimitedConnection, LimitedSocket))
     return uvicorn.Server(uvicorn.Config(

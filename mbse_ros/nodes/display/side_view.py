@@ -33,7 +33,11 @@ class SideView:
 
     def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
         """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
-        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)], 'measured': self._measured.of(state)}
+        return self.at(state.mean[-1, :len(self._machine.coordinates)], self._measured.of(state))
+
+    def at(self, estimated: np.ndarray | None, measured: np.ndarray | None) -> dict[str, dict[str, list[list[float]]]]:
+        """The same of coordinates (g,)."""
+        places = {'estimated': estimated, 'measured': measured}
         found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
         return {kind: parts for kind, parts in found.items() if parts}
 
@@ -73,9 +77,10 @@ class SideView:
 
 def machine_values(machine: Machine, file: ScaleFile, view: SideView) -> dict[str, Any]:
     """What does not change: name, attachments, load chart, the ``largest`` load, kg, and what is drawn besides."""
+    payload = machine.description.payload
     chart = None if file.chart is None else {'radii': file.chart.radii, 'limits': file.chart.limits}
     return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart,
-            'largest': machine.payload_data.limits[1], **view.values}
+            'largest': 0.0 if payload is None else machine.payload_data.limits[1], **view.values}
 
 
 def force_values(message: Any, machine: Machine) -> dict[str, Any]:

@@ -113,8 +113,11 @@ class MeasuredPosition:
     def of(self, state: StateEstimate) -> np.ndarray | None:
         """Independent coordinates (g,), m or rad, as the samples of the last step have them; None where one is
         missing."""
-        if not self.possible or not set(self._names) <= set(state.channels):
+        return self.at(dict(zip(state.channels, state.measured)))
+
+    def at(self, samples: Mapping[str, float]) -> np.ndarray | None:
+        """The same of samples by channel, SI."""
+        if not self.possible or not set(self._names) <= set(samples):
             return None
-        samples = state.measured[[state.channels.index(name) for name in self._names]]
-        gain, offset, zero = self._nominal.T
-        return (samples - offset) / gain + zero if np.isfinite(samples).all() else None
+        values, (gain, offset, zero) = np.array([samples[name] for name in self._names]), self._nominal.T
+        return (values - offset) / gain + zero if np.isfinite(values).all() else None

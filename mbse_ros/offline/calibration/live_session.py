@@ -5,8 +5,9 @@ interrupted session goes on where it was."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ...calibration.guide import GuideState
 from ...calibration.plan import AROUND
@@ -15,7 +16,6 @@ from ...description.coordinate_units import unit_and_scale
 from ...description.model import fingerprint
 from ...errors import SettingError
 from ...machine import Machine
-from ...report.text import number
 from ...resources import write_whole
 from .calibration_words import cell, readings
 
@@ -63,16 +63,33 @@ class LiveSession:
         return [f'{name}={load if loaded else 0}' for name, loaded in self.bags.items()]
 
 
-def step_line(machine: Machine, step: PlanStep, last: dict[str, float]) -> str:
+class StepReading(NamedTuple):
+    """What a ``channel`` shall show, in its ``unit``: ``wanted``, with how far around it the motion goes, and what it
+    shows ``now``, '' where nothing is known."""
+
+    channel: str
+    unit: str
+    wanted: str
+    now: str
+
+
+def step_readings(machine: Machine, step: PlanStep, last: Mapping[str, float]) -> list[StepReading]:
     """Which pose or motion a step wants, as the sensors show it, with their ``last`` values, SI."""
     moved = dict(zip(machine.coordinates, step.around.tolist()))
     if not step.sweeps:
         moved |= {step.cylinder: float(AROUND * (machine.stroke[step.place, 1] - machine.stroke[step.place, 0]))}
-    parts = []
+    found = []
     for name, wanted in readings(machine, step.z, step.pistons, moved).items():
         unit = unit_and_scale(machine.description, name)
-        now = f', now {number(unit[1] * last[name])}' if name in last else ''
-        parts.append(f'{name} {cell(wanted, unit)} {unit[0]}{now}')
+        now = cell((last[name], 0.0), unit) if name in last else ''
+        found.append(StepReading(name, unit[0], cell(wanted, unit), now))
+    return found
+
+
+def step_line(machine: Machine, step: PlanStep, last: Mapping[str, float]) -> str:
+    """The same on one line, with what is to be done."""
+    parts = [f'{item.channel} {item.wanted} {item.unit}' + f', now {item.now}' * bool(item.now)
+             for item in step_readings(machine, step, last)]
     of = f'with {step.load:g} kg, ' * (step.load > 0.0)
     way = 'over its stroke, out and in, from' if step.sweeps else 'slowly out and in around'
     return f'{step.group}: {of}{step.cylinder} {way} ' + '; '.join(parts)

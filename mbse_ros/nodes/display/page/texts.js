@@ -67,3 +67,12 @@ function ends(pair) {
 }
 
 const count = n => say(n === 1 ? 'loads_one' : 'loads_many', n);
+
+// Language and unit of this tablet.
+by('to-settings').onclick = () => by('settings-box').showModal();
+by('settings-box').onclose = () => {
+  if (by('language').value === language && by('unit').value === unit) return;
+  for (const [name, value] of [['lang', by('language').value], ['unit', by('unit').value]]) { keep(name, value); asked_for.set(name, value); }
+  location.hash = asked_for;
+  location.reload();
+};
