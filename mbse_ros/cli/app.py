@@ -18,7 +18,7 @@ from ..version import __version__
 from .arguments import naming_options
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
-HELPERS = '__main__', 'app', 'arguments'        # files of this folder that are not commands
+HELPERS = '__main__', 'app', 'arguments', 'live_calibration'     # files of this folder that are not commands
 ORDER = ('new', 'simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
          'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up',
          'replay', 'demo')

@@ -36,7 +36,7 @@ class LiveRun:
     def __init__(self, machine: str | None, folder: Path, free: Sequence[str], page: str | None = None,
                  token_file: str = '') -> None:
         try:
-            import rclpy  # noqa: F401
+            from ..nodes import live_calibration  # noqa: F401
         except ImportError as error:
             raise MbseError('without ROS 2 (rclpy) there is no running graph: record bags, mbse calibrate BAG... '
                             f'({error})') from None
