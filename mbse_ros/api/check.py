@@ -111,7 +111,8 @@ def check(name: str | Path, *, coordinates: str | None = None, tuning: Tuning | 
     except DescriptionError as error:
         trouble = error
     unweighed = why_unweighed(machine)
-    end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
+    end += ', the cylinders reach over their strokes' * bool(machine.cylinders)
+    end += f'; no mass: {unweighed}' if unweighed else ''
     return CheckedFile(description.file, model, (*sections, *follows), tuple(odd), end, trouble, tuple(follows))
 
 

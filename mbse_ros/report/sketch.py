@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
+from string import ascii_uppercase
 
 import numpy as np
 
 from ..description.templates.geometry import Point, moved
-from ..description.templates.layout import MachineLayout, PinnedBody
+from ..description.templates.layout import PinnedBody, PlanarLayout
 
 REFRESH = 1         # s
 WIDTH, ROOM = 900, 0.12     # px; of the size, around the drawing
@@ -21,6 +23,7 @@ PAGE = '''<!doctype html>
 body {{font: 16px/1.4 system-ui, sans-serif; margin: 1.5em auto; max-width: 60em; padding: 0 1em; color: #222}}
 svg {{width: 100%; height: auto; background: #f7f7f4}} .wrong {{color: #a01010; font-weight: 600}}
 td {{padding: .15em 1em .15em 0; vertical-align: top}} td:first-child {{font-family: ui-monospace, monospace}}
+.several {{display: grid; grid-template-columns: repeat(auto-fit, minmax(22em, 1fr)); gap: 1em}}
 </style></head><body><h1>{title}</h1>
 {said}
 {drawing}
@@ -29,22 +32,28 @@ td {{padding: .15em 1em .15em 0; vertical-align: top}} td:first-child {{font-fam
 Poses = dict[str, tuple[Point, float]]      # origin of a body's frame, m, and its angle, rad
 
 
-def sketch_page(layout: MachineLayout | None, answers: Mapping[str, str], wrong: str = '',
+def sketch_page(layouts: Sequence[PlanarLayout], answers: Mapping[str, str], wrong: str = '',
                 done: Sequence[str] = ()) -> str:
-    """HTML of the machine with its cylinders in the middle of their strokes, and its ``answers``; ``wrong``: what does
-    not fit together; ``done``: what there is to say at the end, after which the page is not loaded again."""
+    """HTML of the machine with its cylinders in the middle of their strokes, of several machines to choose from, A, B,
+    ..., and its ``answers``; ``wrong``: what does not fit together; ``done``: what there is to say at the end, after
+    which the page is not loaded again."""
     said = [f'<p class="wrong">{escape(wrong)}</p>'] if wrong else []
     said += [f'<p>{escape(line)}</p>' for line in done]
-    drawing = '' if layout is None or not layout.bodies else _drawing(layout)
+    drawings = [_drawing(layout) for layout in layouts if layout.bodies]
+    if len(drawings) > 1:
+        drawings = ['<div class="several">', *(f'<div><h2>{letter}</h2>{drawing}</div>' for letter, drawing in zip(
+            ascii_uppercase, drawings)), '</div>']
+    drawing = '\n'.join(drawings)
+    name = answers.get('name') or answers.get('kind') or Path(str(answers.get('urdf', 'a new machine'))).stem
     return PAGE.format(
         refresh='' if done else f'<meta http-equiv="refresh" content="{REFRESH}">',
-        title=escape(str(answers.get('name') or answers.get('kind') or 'a new machine')),
+        title=escape(str(name)),
         said='\n'.join(said), drawing=drawing or '<p>The machine appears with the first body whose cylinder is known.'
         '</p>', rows=''.join(f'<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>'
                              for key, value in answers.items()))
 
 
-def _poses(layout: MachineLayout) -> Poses:
+def _poses(layout: PlanarLayout) -> Poses:
     """Of all bodies, by the starts of their joints."""
     found: Poses = {'ground': ((0.0, 0.0), 0.0)}
     for joint in layout.joints:
@@ -56,7 +65,7 @@ def _poses(layout: MachineLayout) -> Poses:
     return found
 
 
-def _at(layout: MachineLayout, poses: Poses, pin: str) -> Point:
+def _at(layout: PlanarLayout, poses: Poses, pin: str) -> Point:
     """Place of a pin, m."""
     body, _, name = pin.partition('.')
     points = {'foot': (0.0, 0.0), **layout.ground} if body == 'ground' else {
@@ -65,7 +74,7 @@ def _at(layout: MachineLayout, poses: Poses, pin: str) -> Point:
     return moved(origin, angle, points[name])
 
 
-def _drawing(layout: MachineLayout) -> str:
+def _drawing(layout: PlanarLayout) -> str:
     poses = _poses(layout)
     pins = {body.link.name: [moved(*poses[body.link.name], place) for place, _ in _around(body)]
             for body in layout.bodies}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from new_machines import EXCAVATOR, MACHINES
+from urdf_of import excavator, ur10e
 
 import mbse_ros as mbse
 from mbse_ros.description.templates.answers import template
@@ -53,3 +54,25 @@ def test_an_invented_excavator_simulates_and_weighs(tmp_path: Path) -> None:
     machine = mbse.load(tmp_path / 'mini8.yaml')
     estimate = mbse.estimate(mbse.simulate(machine, payload=400.0, cycle='boom').samples, machine)
     assert estimate.lower[-1] < 400.0 < estimate.upper[-1]
+
+
+def test_the_file_of_a_urdf_weighs_the_machine_that_it_is_of(tmp_path: Path) -> None:
+    """zx200 by its URDF and a tape measure, which say nothing of friction, oil, hoses and masses of cylinders."""
+    found = mbse.new(excavator(tmp_path))
+    found.write(tmp_path / 'by_urdf.yaml')
+    checked = mbse.check(tmp_path / 'by_urdf.yaml')
+    assert checked.trouble is None and not checked.warnings, checked.warnings
+    estimate = mbse.estimate(mbse.simulate('zx200', payload=1000.0, cycle='boom', duration=12.0).samples,
+                             tmp_path / 'by_urdf.yaml', every=0.1)
+    assert estimate.lower[-1] < 1000.0 < estimate.upper[-1] and estimate.upper[-1] - estimate.lower[-1] < 500.0
+
+
+def test_an_arm_of_a_urdf_passes_check(tmp_path: Path) -> None:
+    (tmp_path / 'ur10e.urdf').write_text(ur10e())
+    (tmp_path / 'answers.yaml').write_text('urdf: ur10e.urdf\nload: 12.5 kg\nefforts: current\ngear_ratios: 101\n'
+                                           'torque_constants: 0.12, 0.12, 0.12, 0.1, 0.1, 0.1\neffort_stddev: 0.2 A\n')
+    found = mbse.new(tmp_path / 'answers.yaml')
+    found.write(tmp_path / 'arm.yaml')
+    checked = mbse.check(tmp_path / 'arm.yaml')
+    assert checked.trouble is None and not checked.warnings and 'cylinders' not in checked.end
+    assert 'empty arm' in found.summary()[0]

@@ -12,6 +12,11 @@ from typer.testing import CliRunner
 
 from mbse_ros.cli.app import command_line
 
+CRANE_URDF = """<robot name="crane"><link name="base_link"/><link name="tip"/>
+<link name="boom"><inertial><origin xyz="1.2 0 0.05"/><mass value="150"/>
+<inertia ixx="5" iyy="67" izz="67" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="boom_joint" type="continuous"><parent link="base_link"/><child link="boom"/><axis xyz="0 -1 0"/></joint>
+<joint name="end" type="fixed"><parent link="boom"/><child link="tip"/><origin xyz="2.9 0 0.02"/></joint></robot>"""
 
 def test_a_file_of_answers_gives_a_machine_and_its_picture(tmp_path: Path) -> None:
     (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(SINGLE), encoding='utf-8')
@@ -105,3 +110,39 @@ def test_the_page_is_drawn_again_at_each_answer(tmp_path: Path) -> None:
     text = page.read_text()
     assert done.status == 0 and 'refresh' not in text and 'the cylinders reach over their strokes' in text
     assert text.count('<polygon') == 1 and text.count('<line') == 3        # the arm; barrel and rod, the metre
+
+
+def test_a_urdf_is_asked_for_what_it_lacks_and_machines_to_choose_from_are_drawn(tmp_path: Path) -> None:
+    """Without limits the boom's cylinder may be on either side: a page shows both, and the terminal asks which."""
+    urdf = tmp_path / 'crane.urdf'
+    urdf.write_text(CRANE_URDF)
+    pins = ['0.26 m, -1.04 m', '0.3202 m, 2.5907 m']
+    said = [*4 * [''], '500 kg', *pins, '100 mm, 56 mm, 0.82 m, 1.355 m', 'B', '', 'included', '', 'strokes', *3 * ['']]
+    status, output = asked(tmp_path, said, '--urdf', str(urdf))
+    assert status == 0 and 'boom_joint move tip' in output and 'the answer boom_branch as well' in output, output
+    page = (tmp_path / 'arm_choice.html').read_text()
+    assert page.count('<svg') > 1 and '<h2>B</h2>' in page and 'http-equiv' not in page
+    kept = yaml.safe_load((tmp_path / 'arm_answers.yaml').read_text())
+    assert kept['boom_branch'] == 'B' and kept['urdf'] == str(urdf) and 'name' not in kept
+    done = mbse('new', '--answers', tmp_path / 'arm_answers.yaml', '-o', tmp_path / 'again.yaml')
+    assert done.status == 0 and (tmp_path / 'again.yaml').read_text() == (tmp_path / 'arm.yaml').read_text()
+
+
+def test_answers_that_leave_several_machines_are_refused_with_their_picture(tmp_path: Path) -> None:
+    (tmp_path / 'crane.urdf').write_text(CRANE_URDF)
+    answers = {'load': '500 kg', 'boom_base': '0.26 m, -1.04 m', 'boom_eye': '0.3202 m, 2.5907 m',
+               'boom_cylinder': '100 mm, 56 mm, 0.82 m, 1.355 m'}
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump(answers))
+    line = refused('new', '--urdf', tmp_path / 'crane.urdf', '--answers', tmp_path / 'answers.yaml', '-o',
+                   tmp_path / 'crane.yaml')
+    assert 'boom_branch' in line and '<h2>A</h2>' in (tmp_path / 'crane_choice.html').read_text()
+    (tmp_path / 'crane.urdf.xacro').write_text(CRANE_URDF)
+    assert 'xacro FILE' in refused('new', '--urdf', tmp_path / 'crane.urdf.xacro', '--questions', 'urdf')
+
+
+def test_questions_to_a_urdf_are_a_file_to_be_filled_in(tmp_path: Path) -> None:
+    (tmp_path / 'crane.urdf').write_text(CRANE_URDF)
+    done = mbse('new', '--urdf', tmp_path / 'crane.urdf', '--questions', 'urdf')
+    needed = {'urdf', 'load', 'boom_base', 'boom_eye', 'boom_cylinder'}
+    assert done.status == 0 and set(yaml.safe_load(done.out)) == needed and '# boom_joint: cylinder' in done.out
+    assert 'of a URDF' in refused('new', '--urdf', tmp_path / 'crane.urdf', '--questions', 'excavator')

@@ -29,6 +29,7 @@ from .urdf_parts import (
     ORIGIN,
     STILL,
     Inertial,
+    Motor,
     Pose,
     Seat,
     aliases,
@@ -36,6 +37,7 @@ from .urdf_parts import (
     dampers,
     joint_of,
     joint_parts,
+    motor_of,
     number_vector,
     origin_of,
     rpy_angles,
@@ -63,13 +65,16 @@ class Robot(References):
     a point for each joint that starts at it; ``ground`` holds those of the root. A link that is part of another body
     is in ``aliases``: its points are points of that body, its frame's is named after the joint on which it hangs.
     ``joints`` go from the root outwards. ``springs`` are the joints' dampers, on ``coordinates`` named after them.
-    ``remarks``: what of the file is not used or was assumed, each by what it is about.
+    ``remarks``: what of the file is not used or was assumed, each by what it is about. ``motors`` of the joints that
+    move and ``seats`` of all links are for a machine file that is to be written.
     """
 
     name: str
     root: str
     springs: dict[str, Spring]
     remarks: dict[str, str]
+    motors: dict[str, Motor]
+    seats: dict[str, Seat]
 
 
 def entry_name(name: str) -> str:
@@ -78,13 +83,16 @@ def entry_name(name: str) -> str:
 
 
 def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
-              guess: Callable[[str, str], float | None] = lambda name, unit: None) -> Robot:
+              guess: Callable[[str, str], float | None] = lambda name, unit: None,
+              still: Collection[str] | None = None) -> Robot:
     """The robot of a URDF file; ``file`` and ``key`` say who names the path, for the error where it cannot be read.
 
     ``needed``: links that stay bodies of their own, whatever joint they hang on. The bodies' guesses are at the joint
     coordinates ``guess(joint, 'rad' or 'm')``, where that is None at 0, or in the middle of the limits where these
     exclude 0. Raises DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where
-    it is not XML; also for a link that moves and weighs nothing.
+    it is not XML; also for a link that moves and weighs nothing. ``still``: of a file from which a machine file is to
+    be written: joints that are held at 0; masses may be missing and moments impossible then, and friction is in
+    ``motors`` alone.
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
@@ -104,7 +112,7 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
         place = chained(seat.pose, origin)
         own_key = GROUND if seat.owner == GROUND else f'bodies.{seat.owner}'
         points[seat.owner][name] = number_vector(place[0], f'{own_key}.points.{name}')
-        if kind == 'fixed' and child not in needed:
+        if (kind == 'fixed' or name in (still or ())) and child not in needed:
             seats[child] = Seat(seat.owner, place, name)
             continue
         rpy = rpy_angles(parts[name].get('origin')) if not seat.hung else rpy_of(place[1])
@@ -117,18 +125,22 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
         raise robot.error(f'at most {MAX_BODIES} links that move, those on fixed joints apart',
                           f'{len(starts) - 1} that move', 'link')
     weights: dict[str, list[Inertial]] = {owner: [] for owner in starts}
-    own = {link: _inertial(tag) for link, tag in links.items()}
+    own = {link: _inertial(tag, still is None) for link, tag in links.items()}
     for link, seat in seats.items():
         weights[seat.owner].append(own[link].moved(seat.pose))
     totals = {name: total(parts) for name, parts in weights.items()}
-    _check_mass(links, joints, totals)
+    if still is None:
+        _check_mass(links, joints, totals)
     bodies = {name: _body(name, totals[name], points[name], pose)
               for name, pose in starts.items() if name != GROUND}       # whose inertia has no share in the motion
-    coordinates, springs = dampers({name: parts[name] for name in joints if joints[name].type != 'fixed'})
+    moving = {name: parts[name] for name in joints if joints[name].type != 'fixed'}
+    coordinates, springs = dampers(moving if still is None else {})
     light = [link for link, seat in seats.items() if seat.hung and not own[link].mass]
     return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=points[GROUND], bodies=bodies, joints=joints,
                  coordinates=coordinates, springs=springs, aliases=aliases(seats, ends),
-                 remarks=_remarks(robot, root, light, bodies, joints, tags, parts))
+                 remarks=_remarks(robot, root, light, bodies, joints, tags, parts),
+                 motors={name: motor_of(tags[name], parts[name]) for name in moving} if still is not None else {},
+                 seats=seats)
 
 
 def _check_mass(links: Mapping[str, Tag], joints: Mapping[str, Joint], totals: Mapping[str, Inertial]) -> None:
@@ -252,8 +264,9 @@ def _body(name: str, inertial: Inertial, points: dict[str, Vector], pose: Pose) 
                 inertia, points, tuple(position), tuple(map(tuple, rotation)), outline=tuple(points))
 
 
-def _inertial(link: Tag) -> Inertial:
-    """Mass properties of a link along the axes of its frame; without an inertial it weighs nothing."""
+def _inertial(link: Tag, strict: bool = True) -> Inertial:
+    """Mass properties of a link along the axes of its frame; without an inertial it weighs nothing; where it
+    is not ``strict``, impossible moments are none."""
     link.attributes(['name'], ['type'])
     tag = link.children([], ['inertial'], _LINK_IGNORED).get('inertial')
     if tag is None:
@@ -267,6 +280,8 @@ def _inertial(link: Tag) -> Inertial:
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     moments = np.linalg.eigvalsh(tensor)
     if 2.0 * moments.max() > moments.sum() + _ROUNDING * np.abs(moments).max():
+        if not strict:
+            return Inertial(mass).moved(origin_of(parts.get('origin')))
         raise parts['inertia'].error('moments of inertia of a real body: no principal moment above the sum of the '
                                      'other two', [float(f'{moment:.4g}') for moment in moments])
     return Inertial(mass, np.zeros(3), tensor).moved(origin_of(parts.get('origin')))

@@ -46,6 +46,17 @@ class Inertial:
 
 
 @dataclass(frozen=True)
+class Motor:
+    """What a joint says of what moves it: its name as it is ``written``, largest ``effort``, N m or N, ``damping``, N m
+    s/rad or N s/m, dry ``friction``, N m or N; 0 where it says nothing."""
+
+    written: str
+    effort: float
+    damping: float
+    friction: float
+
+
+@dataclass(frozen=True)
 class Seat:
     """Where a link is: ``pose`` of its frame in that of body ``owner`` (its own name, or the ground)."""
 
@@ -193,6 +204,15 @@ def dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], di
     springs = {name: Spring(name, None, name, Scalar(0.0), Scalar(0.0), Scalar(value, key=f'springs.{name}.damping'))
                for name, value in damping.items() if value > 0.0}
     return {name: Coordinate(name, 'joint', joint=name) for name in springs}, springs
+
+
+def motor_of(tag: Tag, parts: Mapping[str, Tag]) -> Motor:
+    """Effort, damping and friction of a joint."""
+    limit, dynamics = parts.get('limit'), parts.get('dynamics')
+    effort = max(limit.number('effort', -_ANY, _ANY, 'N m or N'), 0.0) if limit else 0.0     # some write -1 for none
+    damping, friction = (dynamics.number(key, 0.0, _DAMPING, '') if dynamics else 0.0
+                         for key in ('damping', 'friction'))
+    return Motor(tag.text('name'), effort, damping, friction)
 
 
 def number_vector(values: tuple[float, ...] | np.ndarray, key: str = '') -> Vector:

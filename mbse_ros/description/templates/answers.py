@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,13 @@ _ALONG = 'how far ahead of the foot, and how far above it'
 @dataclass(frozen=True)
 class Question:
     """``key`` of the answer; ``text`` that asks; ``form`` of the answer; ``default``: what counts without an answer, ''
-    where one is needed."""
+    where one is needed; ``late``: only asked where other answers leave it open."""
 
     key: str
     text: str
     form: Form
     default: str = ''
+    late: bool = False
 
     def read(self, entry: Entry) -> Any:
         """The answer in SI; raises DescriptionError."""
@@ -186,10 +187,15 @@ _LINKAGES = {'rocker': _rocker, 'bellcrank': _bellcrank, 'grapple': _grapple, ''
 
 def template(kind: MachineKind) -> str:
     """A file of answers, those of a machine that closes, to be changed; what has a default is a comment."""
-    lines = [f'# {kind.text}', f'kind: {kind.name}']
-    for item in questions(kind):
+    return listed([f'# {kind.text}', f'kind: {kind.name}'], questions(kind), EXAMPLES[kind.name])
+
+
+def listed(head: list[str], asked: Iterable[Question], examples: Mapping[str, str]) -> str:
+    """A file of questions; without an example an answer is empty."""
+    lines = list(head)
+    for item in (item for item in asked if not item.late):
         lines += [f'# {item.text}', f'# {item.key}: {item.default}' if item.default else
-                  f'{item.key}: {EXAMPLES[kind.name][item.key]}']
+                  f'{item.key}: {examples.get(item.key, "")}'.rstrip()]
     return '\n'.join(lines) + '\n'
 
 

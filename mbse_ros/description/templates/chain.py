@@ -40,13 +40,13 @@ def layout_of(answers: Answers) -> MachineLayout:
 
 def begun(answers: Answers) -> tuple[MachineLayout, DescriptionError | None]:
     """As much of a machine as some answers give, and why there is no more: None where answers are missing."""
-    found = MachineLayout(answers)
+    found = MachineLayout(answers=answers)
     try:
         _add_bodies(found)
     except KeyError:        # not answered yet
         return found, None
     except OpenLoopError as error:
-        return found, likely(answers, error, lambda other: _add_bodies(MachineLayout(other)))
+        return found, likely(answers, error, lambda other: _add_bodies(MachineLayout(answers=other)))
     except DescriptionError as error:
         return found, error
     return found, None

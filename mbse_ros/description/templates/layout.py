@@ -60,14 +60,20 @@ class PlacedCylinder:
 
 
 @dataclass
-class MachineLayout:
-    """A machine from its answers."""
+class PlanarLayout:
+    """A machine in its plane, m and rad."""
 
-    answers: Answers
     bodies: list[PinnedBody] = field(default_factory=list)
     joints: list[Turning] = field(default_factory=list)
     cylinders: list[PlacedCylinder] = field(default_factory=list)
     ground: dict[str, Point] = field(default_factory=dict)      # bases of cylinders, from the foot of the first body
+
+
+@dataclass
+class MachineLayout(PlanarLayout):
+    """A machine from its answers."""
+
+    answers: Answers = field(kw_only=True)
 
     @property
     def kind(self) -> MachineKind:

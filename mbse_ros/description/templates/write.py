@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from .forms import POSITIONS
 from .geometry import TAPE, Point
@@ -29,8 +29,9 @@ UPPER = 0.8, 0.2    # of the mass: all that swings but boom, arm and bucket; rad
 
 def text_of(layout: MachineLayout) -> str:
     """The file."""
-    return '\n'.join([*_head(layout), *_ground(layout), *_bodies(layout), *_joints(layout), *_cylinders(layout),
-                      *_payload(layout), *_sensors(layout)]) + '\n'
+    swings = _swing(layout) is not None
+    return '\n'.join([*_head(layout), *_ground(layout), *_bodies(layout), *_joints(layout), *cylinder_lines(
+        layout.cylinders, lambda pin: _owned(pin, swings)), '', *_payload(layout), *_sensors(layout)]) + '\n'
 
 
 def _swing(layout: MachineLayout) -> float | None:
@@ -64,7 +65,7 @@ def _starts(layout: MachineLayout) -> list[str]:
     swing = ['0 deg'] * (_swing(layout) is not None)
     if word == 'angles':
         return swing + [_start(joint) for joint in layout.joints if joint.limits is not None]
-    return swing + [_metres(0.5 * (item.sizes[3] - item.sizes[2])) for item in layout.cylinders]
+    return swing + [metres(0.5 * (item.sizes[3] - item.sizes[2])) for item in layout.cylinders]
 
 
 def _ground(layout: MachineLayout) -> list[str]:
@@ -82,8 +83,8 @@ def _bodies(layout: MachineLayout) -> Iterable[str]:
         upper = UPPER[0] * mass
         bases = ''.join(f', {name}: {_place((ahead + x, z), (TAPE, TAPE))}' for name, (x, z) in layout.ground.items())
         yield from ('  upper:                                     # it only swings',
-                    f'    mass: {_assumed(upper, "kg", MASS_SPREAD)}', '    center_of_mass: [0 m, 0 m, 0 m]',
-                    f'    inertia: {{zz: {_assumed(upper * (UPPER[1] * layout.bodies[0].length) ** 2, "kg*m^2", 0.5)}'
+                    f'    mass: {assumed(upper, "kg", MASS_SPREAD)}', '    center_of_mass: [0 m, 0 m, 0 m]',
+                    f'    inertia: {{zz: {assumed(upper * (UPPER[1] * layout.bodies[0].length) ** 2, "kg*m^2", 0.5)}'
                     '}',
                     f'    points: {{axis: [0 m, 0 m, 0 m], foot: {_place((ahead, 0.0), (TAPE, 0.0))}{bases}}}')
     for body in layout.bodies:
@@ -98,24 +99,24 @@ def _body(body: PinnedBody, mass: float, swings: bool) -> Iterable[str]:
     link, length = body.link, body.length
     points = [f'{name}: {_place(place, stddev)}' for name, (place, stddev) in body.points.items()]
     if not link.share:
-        yield f'  {link.name}: {{mass: {_assumed(BAR * mass, "kg", BAR_SPREAD)}, uniform: true,'
+        yield f'  {link.name}: {{mass: {assumed(BAR * mass, "kg", BAR_SPREAD)}, uniform: true,'
         yield f'    points: {{{", ".join(points)}}}}}'
         return
     own = _rounded(link.share * mass)
     along, off = (part * length for part in link.center)
     center = CENTER_SPREAD * length
     moment = own * (link.gyration * length) ** 2
-    moments = f'yy: {_assumed(moment, "kg*m^2", INERTIA_SPREAD)}'
+    moments = f'yy: {assumed(moment, "kg*m^2", INERTIA_SPREAD)}'
     if swings:
         moments = f'xx: {_rounded(0.1 * moment):g} kg*m^2, zz: {_rounded(moment):g} kg*m^2, {moments}'
-    yield f'  {link.name}: {{mass: {_assumed(own, "kg", MASS_SPREAD)}, outline: [{", ".join(_outline(body))}],'
+    yield f'  {link.name}: {{mass: {assumed(own, "kg", MASS_SPREAD)}, outline: [{", ".join(outline(body))}],'
     yield f'    inertia: {{{moments}}},'
     yield f'    center_of_mass: {_place((along, off), (center, center), True)},'
     yield f'    points: {{{points[0]}, {points[1]}{"," if points[2:] else "}}"}'
     yield from (f'      {point}{"," if k < len(points) - 1 else "}}"}' for k, point in enumerate(points[2:], 2))
 
 
-def _outline(body: PinnedBody) -> list[str]:
+def outline(body: PinnedBody) -> list[str]:
     """All pins around the body, from the first one back to it."""
     middle = [sum(place[axis] for place, _ in body.points.values()) / len(body.points) for axis in range(2)]
     around = sorted(body.points, key=lambda name: math.atan2(
@@ -132,9 +133,9 @@ def _joints(layout: MachineLayout) -> Iterable[str]:
                'start: 0 deg}')
     for joint in layout.joints:
         if joint.slides and joint.limits is not None:
-            low, high = map(_metres, joint.limits)
+            low, high = map(metres, joint.limits)
             yield (f'  {joint.name}: {{type: prismatic, parent: {joint.parent}, child: {joint.child}, axis: [1, 0, 0], '
-                   f'start: {_metres(joint.start)}, limits: [{low}, {high}]}}')
+                   f'start: {metres(joint.start)}, limits: [{low}, {high}]}}')
             continue
         start = '' if math.isnan(joint.start) else f', start: {_degrees(joint.start)}'
         limits = '' if joint.limits is None else f', limits: [{math.floor(math.degrees(joint.limits[0]))} deg, ' \
@@ -156,18 +157,20 @@ def _owned(pin: str, swings: bool) -> str:
     return pin.replace('ground.', 'upper.') if swings else pin
 
 
-def _cylinders(layout: MachineLayout) -> Iterable[str]:
+def cylinder_lines(cylinders: Iterable[PlacedCylinder], owned: Callable[[str], str], share: float = 1.0,
+                   spread: float = MASS_SPREAD) -> Iterable[str]:
+    """The section of the cylinders; ``owned``: a pin of the ground by its body; ``share`` of their typical masses that
+    counts, and its deviation."""
     yield 'cylinders:                                   # friction, oil, hoses and valves: typical, as nothing is said'
-    for item in layout.cylinders:
-        barrel, rod = masses_of(item)
+    for item in cylinders:
+        barrel, rod = (share * mass for mass in masses_of(item))
         closed, extended = item.sizes[2:]
         count = f', count: {item.count}' if item.count > 1 else ''
-        yield (f'  {item.name}: {{base: {_owned(item.base, _swing(layout) is not None)}, rod_eye: {item.eye}{count}, '
+        yield (f'  {item.name}: {{base: {owned(item.base)}, rod_eye: {item.eye}{count}, '
                f'bore: {1e3 * item.sizes[0]:g} mm, rod: {1e3 * item.sizes[1]:g} mm, '
-               f'closed_length: {_metres(closed)}, stroke: {_metres(extended - closed)},')
-        yield (f'    barrel_mass: {_assumed(barrel, "kg", MASS_SPREAD)}, '
-               f'rod_mass: {_assumed(rod, "kg", MASS_SPREAD)}}}')
-    yield ''
+               f'closed_length: {metres(closed)}, stroke: {metres(extended - closed)}' + (',' if share else '}'))
+        if share:
+            yield (f'    barrel_mass: {assumed(barrel, "kg", spread)}, rod_mass: {assumed(rod, "kg", spread)}}}')
 
 
 def masses_of(cylinder: PlacedCylinder) -> tuple[float, float]:
@@ -189,7 +192,7 @@ def _payload(layout: MachineLayout) -> Iterable[str]:
     else:
         hanging = layout.answers.hanging()
         swings = '' if hanging is None else (
-            f', hanging: {{value: {_metres(hanging)}, stddev: {_metres(0.1 * hanging)}}}')
+            f', hanging: {{value: {metres(hanging)}, stddev: {metres(0.1 * hanging)}}}')
         yield f'payload: {{point: {_last(layout)}.tip, {limits}{swings}}}'
     yield ''
 
@@ -197,32 +200,40 @@ def _payload(layout: MachineLayout) -> Iterable[str]:
 def _sensors(layout: MachineLayout) -> Iterable[str]:
     answers = layout.answers
     (word, stddev), (limit, gauge) = answers.positions(), answers.pressure_sensors()
-    unit = POSITIONS[word][0]
-    noise = f'stddev: {_amount(stddev, unit)}, bias: {{value: 0 {"m" if unit == "m" else "deg"}, ' \
-            f'stddev: {_amount(ZEROS[unit], unit)}, {ASSUMED}}}'
     yield 'sensors:'
     if _swing(layout) is not None:
         yield '  swing_angle: {kind: encoder, coordinate: swing_joint, stddev: 0.1 deg}'
     moved = [joint for joint in layout.joints if joint.limits is not None]
     for item, joint in zip(layout.cylinders, moved):
-        body = joint.child.partition('.')[0]
-        if joint.slides and unit != 'm':
-            what = f'encoder, coordinate: {joint.name}' if word == 'angles' else f'stroke, cylinder: {item.name}'
-            yield (f'  {item.name}_stroke: {{kind: {what}, stddev: {_amount(SLIDE, "m")}, '
-                   f'bias: {{value: 0 m, stddev: {_amount(ZEROS["m"], "m")}, {ASSUMED}}}}}')
-            continue
-        place = {'strokes': f'{item.name}_stroke: {{kind: stroke, cylinder: {item.name}',
-                 'angles': f'{body}_angle: {{kind: encoder, coordinate: {joint.name}',
-                 'inclinations': f'{body}_inclination: {{kind: inclinometer, body: {body}'}[word]
-        yield f'  {place}, {noise}}}'
+        yield '  ' + position_line(word, stddev, item.name, joint.name, joint.child.partition('.')[0], joint.slides)
+    yield from pressure_lines(answers.pressures(), limit, gauge)
+
+
+def position_line(word: str, stddev: float, cylinder: str, joint: str, body: str, slides: bool) -> str:
+    """The sensor of one cylinder or its joint: ``word`` of ``POSITIONS``, deviation of a sample, m or rad."""
+    unit = POSITIONS[word][0]
+    if slides and unit != 'm':
+        what = f'encoder, coordinate: {joint}' if word == 'angles' else f'stroke, cylinder: {cylinder}'
+        return (f'{cylinder}_stroke: {{kind: {what}, stddev: {_amount(SLIDE, "m")}, '
+                f'bias: {{value: 0 m, stddev: {_amount(ZEROS["m"], "m")}, {ASSUMED}}}}}')
+    place = {'strokes': f'{cylinder}_stroke: {{kind: stroke, cylinder: {cylinder}',
+             'angles': f'{body}_angle: {{kind: encoder, coordinate: {joint}',
+             'inclinations': f'{body}_inclination: {{kind: inclinometer, body: {body}'}[word]
+    return (f'{place}, stddev: {_amount(stddev, unit)}, bias: {{value: 0 {"m" if unit == "m" else "deg"}, '
+            f'stddev: {_amount(ZEROS[unit], unit)}, {ASSUMED}}}}}')
+
+
+def pressure_lines(cylinders: Iterable[str], limit: float, gauge: bool) -> Iterable[str]:
+    """The sensors of both sides of cylinders."""
     kind = (f'stddev: {_rounded(1e-3 * limit) / 1e3:g} kPa, range: [0 MPa, {1e-6 * limit:g} MPa]'
             + ', reference: gauge' * gauge)
-    for name in answers.pressures():
+    for name in cylinders:
         for side in ('piston', 'rod'):
             yield f'  {name}_{side}: {{kind: pressure, volume: {name}_{side}, {kind}}}'
 
 
-def _assumed(value: float, unit: str, spread: float) -> str:
+def assumed(value: float, unit: str, spread: float) -> str:
+    """A number with a wide deviation."""
     return f'{{value: {_rounded(value):g} {unit}, stddev: {100.0 * spread:g} %, {ASSUMED}}}'
 
 
@@ -233,14 +244,15 @@ def _rounded(value: float) -> float:
 
 def _place(place: Point, stddev: Point, assumed: bool = False) -> str:
     """x and z of a point with deviations; one without any is exact."""
-    value = f'[{_metres(place[0])}, 0 m, {_metres(place[1])}]'
+    value = f'[{metres(place[0])}, 0 m, {metres(place[1])}]'
     if not any(stddev):
         return value
     source = f', {ASSUMED}' if assumed else ''
     return f'{{value: {value}, stddev: [{_milli(stddev[0])}, 0 m, {_milli(stddev[1])}]{source}}}'
 
 
-def _metres(value: float) -> str:
+def metres(value: float) -> str:
+    """A length to 10 um."""
     return f'{round(value, 5) + 0.0:g} m' if abs(value) < 10 else f'{value:.7g} m'
 
 
@@ -249,7 +261,7 @@ def _milli(value: float) -> str:
 
 
 def _start(joint: Turning) -> str:
-    return _metres(joint.start) if joint.slides else _degrees(joint.start)
+    return metres(joint.start) if joint.slides else _degrees(joint.start)
 
 
 def _degrees(value: float) -> str:

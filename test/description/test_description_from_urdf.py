@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine files from a URDF and what it lacks: the same machine comes back, ways to put it together are found, and what
+is wrong is refused by its name."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from new_machines import pins_of
+from source_tree import ROOT
+from urdf_of import excavator, inertial, joint, ur10e, urdf_of
+
+import mbse_ros as mbse
+from mbse_ros.description.assumptions import is_assumed
+from mbse_ros.description.from_urdf.answers import asked, read_robot_answers
+from mbse_ros.description.from_urdf.closures import closures
+from mbse_ros.description.from_urdf.layout import SeveralMachinesError, begun_robot, robot_layout
+from mbse_ros.description.from_urdf.write import robot_text
+from mbse_ros.description.load import load_mechanism, parse_mechanism
+from mbse_ros.description.model import MechanismDescription
+from mbse_ros.errors import DescriptionError
+from mbse_ros.machine import Machine
+
+RNG = np.random.default_rng(3)
+CRANE = {'load': '500 kg', 'tool': 'tip', 'cylinder_masses': 'included', 'masses': '1 %', 'positions': 'strokes'}
+
+
+def made(answers: dict[str, Any]) -> MechanismDescription:
+    given = read_robot_answers(answers)
+    return parse_mechanism(robot_text(given, robot_layout(given)), 'text')
+
+
+@pytest.fixture(scope='module')
+def zx200(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return excavator(tmp_path_factory.mktemp('zx200'))
+
+
+def test_an_excavator_comes_back(zx200: dict[str, Any]) -> None:
+    """Bodies, pins and joints are where they were, in the frames of the URDF, over all strokes."""
+    found, true = Machine(made(zx200)), mbse.load('zx200')
+    assert found.coordinates == true.coordinates == ('swing_joint', 'boom', 'arm', 'bucket')
+    names = {'boom': 'boom', 'arm': 'arm', 'bucket': 'bucket'}
+    for _ in range(5):
+        z = np.append(RNG.uniform(-1.0, 1.0), [RNG.uniform(0.05, 0.95) * item.stroke.value
+                                               for item in true.description.cylinders.values()])
+        one, other = found.outline(z), true.outline(z)
+        for name in names:
+            ends = one[f'cylinder/{name}'], other[f'cylinder/{name}']
+            np.testing.assert_allclose(*ends, atol=1e-4)        # the file has 10 um
+        teeth = other['bucket'][-2]
+        assert np.linalg.norm(one['bucket'] - teeth, axis=1).min() < 1e-4
+    for name in ('upper', 'boom', 'arm', 'bucket'):
+        one, other = found.description.bodies[name], true.description.bodies[name]
+        assert one.mass.value == other.mass.value and not is_assumed(one.mass)
+        assert [item.value for item in one.center_of_mass] == [item.value for item in other.center_of_mass]
+
+
+def test_the_ur10e_comes_back(tmp_path: Path) -> None:
+    """Its public frames and those of the DH table give the same arm: the accelerations of any motion are the same."""
+    (tmp_path / 'ur10e.urdf').write_text(ur10e())
+    found, true = Machine(made({'urdf': str(tmp_path / 'ur10e.urdf'), 'load': '12.5 kg'})), mbse.load('ur10e')
+    assert found.coordinates == true.coordinates and found.channels == true.channels
+    for _ in range(5):
+        q, qd = RNG.uniform(-2.0, 2.0, (2, 6))
+        turn = np.diag([-1.0, -1.0, 1.0])       # base_link and the base of the table
+        flange = turn @ true.outline(q)['wrist_3'][-1]
+        np.testing.assert_allclose(found.outline(q)['wrist_3_link'][-1], flange, atol=1e-5)
+        one, other = (item.model.accelerations(q, qd) for item in (found, true))
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3 * np.abs(other).max())
+    drives = {name: drive.largest for name, drive in true.description.drives.items()}
+    assert {name: drive.largest for name, drive in found.description.drives.items()} == drives
+
+
+def crane(folder: Path, axis: str = '0 -1 0', limits: str = '<limit lower="-0.3" upper="1.2" effort="1" velocity="1"/>',
+          turn: str = '0 0 0', end: str = '2.9 0 0.02') -> str:
+    """A boom on a column; ``axis`` in the frame of the boom."""
+    own = inertial(150.0, (1.2, 0, 0.05), (5.0, 67.0, 67.0))
+    path = folder / 'crane.urdf'
+    path.write_text(f'<robot name="crane"><link name="base_link"/><link name="boom">{own}</link><link name="tip"/>'
+                    '<joint name="boom_joint" type="revolute"><parent link="base_link"/><child link="boom"/>'
+                    f'<origin xyz="0 0 1" rpy="{turn}"/><axis xyz="{axis}"/>{limits}</joint>'
+                    f'<joint name="end" type="fixed"><parent link="boom"/><child link="tip"/><origin xyz="{end}"/>'
+                    '</joint></robot>')
+    return str(path)
+
+
+PINS = {'boom_base': '0.26 m, -1.04 m', 'boom_eye': '0.3202 m, 2.5907 m, below',
+        'boom_cylinder': '100 mm, 56 mm, 0.82 m, 1.355 m'}
+
+
+@pytest.mark.parametrize(('axis', 'turn', 'end', 'sense'), [
+    ('0 -1 0', '0 0 0', '2.9 0 0.02', 1), ('0 1 0', '0 0 0', '2.9 0 0.02', -1),
+    ('0 0 1', f'{math.pi / 2} 0 0', '2.9 0.02 0', 1), ('1 0 0', f'0 0 {math.pi / 2}', '2.9 0 0.02', 0)])
+def test_axes_and_frames_of_any_direction_are_the_same_crane(axis: str, turn: str, end: str, sense: int,
+                                                             tmp_path: Path) -> None:
+    """Negative axes, frames on their side (z is the axis); an axis along the boom is none."""
+    limits = f'<limit lower="{-0.3 if sense > 0 else -1.2}" upper="{1.2 if sense > 0 else 0.3}"/>'
+    answers = {**CRANE, **PINS, 'urdf': crane(tmp_path, axis, limits, turn=turn, end=end)}
+    if not sense:
+        with pytest.raises(DescriptionError, match='tip: got'):
+            made(answers)
+        return
+    found = Machine(made(answers))
+    first = Machine(made({**CRANE, **PINS, 'urdf': crane(tmp_path)}))
+    for stroke in (0.05, 0.25, 0.5):
+        one, other = (item.outline(np.array([stroke])) for item in (found, first))
+        np.testing.assert_allclose(one['cylinder/boom'], other['cylinder/boom'], atol=1e-4)
+        np.testing.assert_allclose(one['payload'], other['payload'], atol=1e-4)
+    (start,) = found.position(np.array([0.25]))[:1]
+    assert np.sign(start) == sense * np.sign(first.position(np.array([0.25]))[0])
+
+
+def test_a_machine_that_works_along_y(tmp_path: Path) -> None:
+    answers = {**CRANE, **PINS, 'urdf': crane(tmp_path, turn=f'0 0 {math.pi / 2}')}
+    along_x = Machine(made({**CRANE, **PINS, 'urdf': crane(tmp_path)})).outline(np.array([0.2]))['payload'][0]
+    along_y = Machine(made(answers | {'urdf': crane(tmp_path, turn=f'0 0 {math.pi / 2}')})).outline(
+        np.array([0.2]))['payload'][0]
+    np.testing.assert_allclose(along_y, [0.0, along_x[0], along_x[2]], atol=1e-4)
+
+
+def test_pins_may_be_links_of_the_urdf(zx200: dict[str, Any], tmp_path: Path) -> None:
+    tips = {'bucket_tip': ('bucket', 'teeth'), 'eye': ('boom', 'boom_cylinder_eye'), 'base': (
+        'upper', 'boom_cylinder_base')}
+    path = tmp_path / 'zx200.urdf'
+    path.write_text(urdf_of(load_mechanism('zx200'), tips, ('rocker', 'link')))
+    answers = {**zx200, 'urdf': str(path), 'tool': 'bucket_tip', 'boom_eye': 'eye', 'boom_base': 'base'}
+    found = made(answers)
+    place = [item.value for item in found.bodies['boom'].points['boom_eye']]
+    x, z = pins_of('zx200')['boom']['boom_cylinder_eye']
+    np.testing.assert_allclose(place, [x, 0.0, z], atol=1e-5)
+    with pytest.raises(DescriptionError, match='boom_eye: got .* fixed to boom'):
+        made({**answers, 'boom_eye': 'base'})
+
+
+def test_ways_to_close_are_all_found_and_limits_choose_among_them() -> None:
+    """A lever of 1 m on a base 2 m away: twice, once for each side."""
+    def lengths(angles: np.ndarray) -> np.ndarray:
+        return np.hypot(np.cos(angles) - 2.0, np.sin(angles))
+    both = closures([lengths], (1.5, 2.5), None)
+    assert len(both) == 2 and sorted(np.sign(item.closed) for item in both) == [-1.0, 1.0]
+    (one,) = closures([lengths], (1.5, 2.5), (0.6, 2.0))
+    assert one.closed > 0.0
+    np.testing.assert_allclose(lengths(np.array([one.closed, one.extended])), [1.5, 2.5], atol=1e-4)
+    assert not closures([lengths], (0.9, 2.5), None)
+
+
+def test_several_machines_are_said_drawn_and_chosen(tmp_path: Path) -> None:
+    """Without limits nothing says on which side of the boom its cylinder pulls."""
+    answers = {**CRANE, **PINS, 'boom_eye': '0.3202 m, 2.5907 m', 'urdf': crane(tmp_path, limits='')}
+    _, error = begun_robot(read_robot_answers(answers))
+    assert isinstance(error, SeveralMachinesError) and error.key == 'boom_cylinder' and error.branch == 'boom_branch'
+    assert len(error.layouts) > 1 and 'A (' in error.expected
+    ranges = [made({**answers, 'boom_branch': letter}).joints['boom_joint'].limits
+              for letter in 'ABCDEFGH'[:len(error.layouts)]]
+    assert len(set(ranges)) == len(error.layouts)
+    with pytest.raises(DescriptionError, match="boom_branch: got 'H', expected auto, or one of A"):
+        made({**answers, 'boom_branch': 'H'})
+
+
+@pytest.mark.parametrize(('mass', 'inertia', 'light'), [
+    (1e-3, (1e-3, 1e-3, 1e-3), True), (0.0, (0.0, 0.0, 0.0), True), (1.0, (1.0, 1.0, 1.0), True),
+    (150.0, (5.0, 67.0, 67.0), False)])
+def test_placeholders_are_asked_for_and_marked(mass: float, inertia: Any, light: bool, tmp_path: Path) -> None:
+    path = crane(tmp_path)
+    Path(path).write_text(Path(path).read_text().replace(
+        inertial(150.0, (1.2, 0, 0.05), (5.0, 67.0, 67.0)), inertial(mass, (0, 0, 0), inertia)))
+    answers = {**CRANE, **PINS, 'urdf': path}
+    if light:
+        del answers['masses']
+        assert 'boom' in next(item.text for item in asked(answers) if item.key == 'mass')
+        with pytest.raises(DescriptionError, match='mass: got None'):
+            made(answers)
+        answers['mass'] = '1 t'
+    body = made(answers).bodies['boom']
+    assert is_assumed(body.mass) is light and body.mass.value == pytest.approx(150.0, rel=0.2)
+    assert body.mass.stddev == pytest.approx((0.25 if light else 0.01) * body.mass.value)
+
+
+EMPTY = '<robot name="r"><link name="base_link"/>{}</robot>'
+ONE = f'<link name="a">{inertial(9.0, (0, 0, 0), (1.0, 1.0, 1.0))}</link>'
+WRONG = {
+    'no such file': (None, 'urdf', 'a file that can be read'),
+    'not XML': ('robot', 'line 1', 'correct XML'),
+    'xacro': ('<robot name="r" xmlns:xacro="http://ros.org/xacro"><xacro:include filename="a"/></robot>', 'robot',
+              'xacro FILE > robot.urdf'),
+    'no joints': (EMPTY.format(''), 'robot.link', 'joints join'),
+    'none that moves': (EMPTY.format(ONE + joint('j', 'base_link', 'a', (0, 0, 0))), 'robot.joint', 'that moves'),
+    'mimic': (EMPTY.format(ONE + joint('j', 'base_link', 'a', (0, 0, 0), more='<mimic joint="k"/>', kind='revolute')),
+              'robot.joint[j].mimic', 'no mimic joint'),
+    'floating': (EMPTY.format(ONE + joint('j', 'base_link', 'a', (0, 0, 0), kind='floating')), 'robot.joint[j].type',
+                 'revolute, continuous, prismatic or fixed'),
+    'a closed loop': (EMPTY.format(ONE + ''.join(joint(name, 'base_link', 'a', (0, 0, 0), kind='continuous')
+                                                for name in 'jk')), 'robot.joint[k].child.link', 'of one joint'),
+    'millimetres': (EMPTY.format(ONE + joint('j', 'base_link', 'a', (250, 0, 0), kind='continuous')),
+                    'robot.joint[j].origin.xyz', 'millimetres'),
+    'many millimetres': (EMPTY.format(ONE + joint('j', 'base_link', 'a', (2000, 0, 0), kind='continuous')),
+                         'robot.joint[j].origin.xyz', 'from -1000 to 1000 m')}
+
+
+@pytest.mark.parametrize('what', WRONG)
+def test_a_wrong_urdf_is_refused_by_its_key(what: str, tmp_path: Path) -> None:
+    text, key, expected = WRONG[what]
+    if text is not None:
+        (tmp_path / 'r.urdf').write_text(text)
+    with pytest.raises(DescriptionError) as caught:
+        made({'urdf': str(tmp_path / 'r.urdf'), 'load': '1 kg'})
+    assert caught.value.key == key and expected in f'{caught.value}', str(caught.value)
+    assert Path(caught.value.file).name == ('answers' if text is None else 'r.urdf')
+
+
+ANSWERS = {
+    'no tool': ('tool', 'boom_tip', 'tool', 'which joints move: one at the end'),
+    'the base as a tool': ('tool', 'base_link', 'tool', 'which joints move'),
+    'a word that is none': ('boom_joint', 'hydraulic', 'boom_joint', 'cylinder, linkage, drive, sensor, still'),
+    'all still': ('boom_joint', 'still', '', 'a joint that moves'),
+    'measured alone': ('boom_joint', 'sensor', '', 'a cylinder, a linkage or a drive'),
+    'a linkage of the first joint': ('boom_joint', 'linkage', 'boom_joint', 'after a joint that a cylinder moves'),
+    'a pin of no triangle': ('boom_eye', '0.1 m, 2 m', 'boom_eye', 'make no triangle'),
+    'one length': ('boom_eye', '0.3 m', 'boom_eye', 'a link of the URDF'),
+    'a stroke out of the limits': ('boom_cylinder', '100 mm, 56 mm, 1.2 m, 1.36 m', 'boom_cylinder', 'within the '),
+    'too long': ('boom_cylinder', '100 mm, 56 mm, 0.82 m, 1.6 m', 'boom_cylinder', 'closes over its whole stroke'),
+    'a load without a unit': ('load', '500', 'load', 'a mass with its unit'),
+    'a question of another machine': ('arm_eye', '1 m, 1 m', 'arm_eye', 'one of the keys')}
+
+
+@pytest.mark.parametrize('what', ANSWERS)
+def test_a_wrong_answer_is_refused_by_its_name(what: str, tmp_path: Path) -> None:
+    key, value, place, expected = ANSWERS[what]
+    with pytest.raises(DescriptionError) as caught:
+        made({**CRANE, **PINS, 'urdf': crane(tmp_path), key: value})
+    error = getattr(caught.value, 'errors', [caught.value])[0]
+    assert error.key == place and expected in f'{error}', str(caught.value)
+
+
+def test_the_crane_of_the_page_is_a_machine(tmp_path: Path) -> None:
+    """docs/own_machine.md: URDF and answers."""
+    page = (ROOT / 'docs' / 'own_machine.md').read_text(encoding='utf-8')
+    part = page[page.index('## With a URDF'):]
+    for language, name in (('xml', 'crane.urdf'), ('yaml', 'answers.yaml')):
+        block = part[part.index(f'```{language}\n') + len(language) + 4:]
+        (tmp_path / name).write_text(block[:block.index('```')])
+    mbse.new(tmp_path / 'answers.yaml').write(tmp_path / 'crane.yaml')
+    checked = mbse.check(tmp_path / 'crane.yaml')
+    assert checked.trouble is None and not checked.warnings, checked.warnings
+
+
+def test_names_with_blanks_stay_those_of_joint_states(tmp_path: Path) -> None:
+    path = Path(crane(tmp_path))
+    path.write_text(path.read_text().replace('"boom_joint"', '"boom joint"'))
+    found = made({**CRANE, **PINS, 'positions': 'angles', 'urdf': str(path)})
+    assert found.sources is not None and 'boom_joint' in found.joints
+    assert found.sources.value['channels']['position/boom_joint']['path'] == 'position[name="boom joint"]'
