@@ -28,6 +28,23 @@ def test_hoses_exchanged_between_two_cylinders(name, exchanged):
             assert {kind: set(channels) for kind, channels in named(found).items()} == {'exchanged': set(ways)}
 
 
+@pytest.mark.parametrize('name, one, other', [
+    ('zx200', 'pressure/boom_rod', 'pressure/boom_piston'), ('zx200', 'pressure/arm_piston', 'pressure/boom_piston'),
+    ('patu655_lift', 'pressure/lift_piston', 'pressure/lift_rod'), ('zx200', 'position/arm', 'position/bucket')])
+@pytest.mark.parametrize('error', (0.0, 0.005))
+def test_two_channels_with_one_signal(name, one, other, error):
+    """A map that names one field twice; or, of pressures, a sensor in the other's line, with a gain of its own."""
+    log = log_of(name)
+    offset = error * 1e5 * one.startswith('pressure')
+    copied = [sample for sample in log if sample[0] != other]
+    copied += [(other, stamp, (1.0 + error) * value + offset) for channel, stamp, value in log if channel == one]
+    found = named(verdict(copied, machine_of(name)))
+    if one.startswith('pressure') or not error:
+        assert list(found) == ['same'] and set(found['same']) == {one, other}
+    else:
+        assert 'same' not in found
+
+
 @pytest.mark.parametrize('name, channel', [
     ('zx200', 'pressure/boom_piston'), ('zx200', 'pressure/arm_rod'), ('zx200_can', 'pressure/bucket_rod')])
 def test_one_pressure_in_another_unit_than_it_was_taken_for(name, channel):

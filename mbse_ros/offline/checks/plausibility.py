@@ -24,7 +24,7 @@ from .force_fit import Fit, ForceFit, fit_of
 from .offset_rules import comes_late, offset_findings
 from .pressure_rules import Suspects, balancing_pressures, cylinder_findings, finding_of, suspects, unbalanced
 from .remedies import PLAINLY, Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
-from .sensor_rules import huge_values, sensor_findings, step_findings
+from .sensor_rules import huge_values, same_signals, sensor_findings, step_findings
 from .time_rules import age_findings, joined, leaps, rare_findings, time_findings
 from .value_rules import beyond_limits
 
@@ -58,9 +58,13 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
         for finding in sensor_findings(channel, series[channel.name], *unit_and_scale(
             machine.description, channel.name, True)))]
     stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
+    same = same_signals(means, {channel.name: channel.sensor.noise for channel in machine.all_channels})
+    doubled = {channel for finding in same for channel in finding.channels}
+    findings += same
+    means = means._replace(values={name: item for name, item in means.values.items() if name not in doubled})
     exchanged = _exchanged(fit, means)
     means = means._replace(values=together(exchanged, means.values))
-    found = suspects(machine, {name: item for name, item in series.items() if name not in stuck}, means)
+    found = suspects(machine, {name: item for name, item in series.items() if name not in stuck | doubled}, means)
     turning = {channel for item in found.findings if item.kind == 'step' for channel in item.channels}
     findings = [item for item in findings if item.kind not in ('noise', 'spikes') or not turning & set(item.channels)]
     findings += found.findings

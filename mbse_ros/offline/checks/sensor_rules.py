@@ -6,6 +6,7 @@ another from one sample on: a position or a pressure that steps, two of a cylind
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import combinations
 from math import sqrt
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...machine.channels import Channel
 from ...machine.equations import pressure_pairs
 from ...monitor.steps import CALM, LONGEST, NOISES, SIDE, SUDDEN, WIDTH, suddenness
 from ...streams.regular import LARGEST
-from ..log_samples import LogSamples, Series
+from ..log_samples import LogSamples, Means, Series
 from .remedies import Finding
 
 STUCK_S, STUCK = 1.0, 50        # s and samples with one value, of a sensor that is never so still otherwise
@@ -40,6 +41,10 @@ ALONE = 0.5                     # share of the times with one value that stand o
 SELDOM = 0.055      # s between samples, beyond which a motion that begins may do all of the way of a step
 SPACED = 1.5        # times the usual interval, that no interval beside a step may last
 LEVEL = 3           # samples on each side whose medians are compared where pressures may be exchanged
+SHARED = 50         # means of both, of two sensors that show one signal
+MOVES = 10.0        # times their noise, by which they move at least
+ONE_LINE, COPIED = 0.02, 1e-6       # of their motion, up to which two pressures are one, with gains and noises of two
+                                    # sensors; and two samples that are copies of each other
 ALIKE = 0.25        # of their difference: by how much each may be off what the other was
 
 
@@ -53,6 +58,25 @@ def huge_values(samples: LogSamples) -> list[Finding]:
             found.append(Finding('huge', (name,), f'{count} of {values.size} samples are numbers that nothing '
                                  f'measures, such as {values[huge][0]:.3g}', 'look at its driver, or how its bytes are '
                                  'read: an estimate drops them'))
+    return found
+
+
+def same_signals(means: Means, noises: Mapping[str, float]) -> list[Finding]:
+    """Two sensors that show one signal: a map reads one field for both, or two pressure sensors are in one line;
+    ``noises`` by channel, of the sensors that are looked at."""
+    found = []
+    for one, other in combinations([name for name in noises if name in means.values], 2):
+        kind = one.partition('/')[0]
+        both = np.array([means.values[one], means.values[other]])
+        both = both[:, np.isfinite(both).all(axis=0)]
+        if other.partition('/')[0] != kind or both.shape[1] < SHARED:
+            continue
+        span, apart = both.std(axis=1).min(), float((both[0] - both[1]).std())
+        room = MOVES * max(noises[one], noises[other])
+        if span > room and apart <= (ONE_LINE if kind == 'pressure' else COPIED) * span:
+            seen = f'show one signal: their difference changes by {apart / span:.1%} of what they do'
+            found.append(Finding('same', (one, other), seen, 'look whether a map names one topic, field or column for '
+                                 'both, and whether both sensors are in one line'))
     return found
 
 
