@@ -71,12 +71,19 @@ def library(name: str, source: str | Callable[[], str], made_of: str = '') -> Pa
     command = compiler()
     if command is None:
         raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
-    file = entry_key(made_of or str(source), identity(command)) + '.so'
+    file = library_file(made_of or str(source))
     path, content = found(file)
     if content is not None:
         return path
     with lengthy(f'compiling {name.removeprefix("mbse_")}, once: later runs take it from the cache'):
         return keep(file, compile_library(name, source() if callable(source) else source, command))
+
+
+def library_file(made_of: str) -> str:
+    """Name of the entry of a library that follows from this text and from the compiler, which there must be."""
+    command = compiler()
+    assert command is not None
+    return entry_key(made_of, identity(command)) + '.so'
 
 
 def found(file: str) -> tuple[Path, bytes | None]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DivergenceError
+from .background import waiting
 from .cache import library
 from .compiler import build
 from .dense import array_shape, c_source, checked, dense, fitted, made_of
@@ -22,22 +23,28 @@ class Kernel:
     """A CasADi function that takes and gives NumPy arrays.
 
     ``backend``: 'vm' (CasADi's virtual machine), 'c' (generated C, CompilationError where it cannot be had), 'auto'
-    (C where there is a compiler, else the VM; ``note`` says why not C). Attributes: ``name``, ``backend`` ('vm' or
-    'c'), ``note``. Sparse inputs and outputs of the function are dense here.
+    (C where there is a compiler, else the VM; ``note`` says why not C). ``rare``: with 'auto' the VM as long as the
+    function is called too rarely for a compiler, see ``background``. Attributes: ``name``, ``backend`` ('vm' or 'c':
+    which runs now), ``note``. Sparse inputs and outputs of the function are dense here.
     """
 
-    def __init__(self, function: ca.Function, backend: str = 'auto') -> None:
+    def __init__(self, function: ca.Function, backend: str = 'auto', rare: bool = False) -> None:
         self.name = function.name()
-        vm = dense(function, NAME)
-        self._function, self.backend, self.note = build(
-            backend, self.name, lambda: ca.external(NAME, str(library(self.name, lambda: c_source(vm), made_of(vm)))),
-            lambda: vm)
+        self._vm = vm = dense(function, NAME)
+        self._waiting = waiting(backend, vm, self.name) if rare else None
         self._can_fail = not vm.is_a('SXFunction')
         self._inputs = [np.zeros(array_shape(function.size_in(i))) for i in range(function.n_in())]
         self._outputs = [np.zeros(array_shape(function.size_out(i))) for i in range(function.n_out())]
         self._slots = [(own, own.shape, f'{self.name}: input {i}') for i, own in enumerate(self._inputs)]
-        self._run = self.bind(self._inputs, self._outputs)
         self._lock = Lock()
+        self._make('vm' if self._waiting else backend)
+
+    def _make(self, backend: str) -> None:
+        vm = self._vm
+        self._function, self.backend, self.note = build(
+            backend, self.name, lambda: ca.external(NAME, str(library(self.name, lambda: c_source(vm), made_of(vm)))),
+            lambda: vm)
+        self._run = self.bind(self._inputs, self._outputs)
 
     def __call__(self, *arrays: ArrayLike) -> tuple[np.ndarray, ...]:
         """Fresh outputs, C order, in the function's shapes, 1-D for columns; a vector may be given in 1-D.
@@ -49,6 +56,9 @@ class Kernel:
         with self._lock:
             for (own, shape, what), array in zip(self._slots, arrays):
                 own[...] = fitted(array, shape, what)
+            if self._waiting and self._waiting.called():
+                self._waiting = None
+                self._make('auto')
             self._run()
             return tuple([own.copy() for own in self._outputs])
 

@@ -346,7 +346,7 @@ class Model:
             [system.M, system.Q, J, c, ca.vertcat(system.Phi, ca.SX.zeros(len(system.rate_rows))), J @ system.qd - b,
              energies], {'cse': True})
         outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # mostly zeros to store
-        return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
+        return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs), rare=True)
 
 
 def load_model(mechanism: str | Path | MechanismDescription, coordinates: str | None = None,

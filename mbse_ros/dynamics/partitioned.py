@@ -191,11 +191,11 @@ class Partitioned:
 
     @cached_property
     def _newton(self) -> Kernel:
-        return Kernel(newton_function(self.system), self._backend)
+        return Kernel(newton_function(self.system), self._backend, rare=True)
 
     @cached_property
     def _velocity(self) -> Kernel:
-        return Kernel(velocity_function(self.system, guard=True), self._backend)
+        return Kernel(velocity_function(self.system, guard=True), self._backend, rare=True)
 
     @cached_property
     def _jacobian(self) -> Kernel:

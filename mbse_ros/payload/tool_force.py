@@ -133,7 +133,8 @@ class ToolForces:
         self.reset()
         if self._without:
             return
-        self._kernel = Kernel(built(('tool force', machine.made_of), lambda: force_equations(machine)), backend)
+        function = built(('tool force', machine.made_of), lambda: force_equations(machine))
+        self._kernel = Kernel(function, backend, rare=True)
         self._body, _, point = machine.payload_data.contact.partition('.')
         place = [item.value for item in machine.description.bodies[self._body].points[point]]
         self._point = np.array([*place, *[0.0] * (3 - len(place))])

@@ -60,7 +60,8 @@ class Plant:
         ends = np.cumsum(self._sizes).tolist()
         self._parts = tuple(zip([0, *ends], ends))
         rhs = self._rhs()
-        self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
+        self._scan = Scan(self._step_function(rhs), backend)
+        self._end = Kernel(rhs, 'vm' if backend == 'vm' else 'auto', rare=True)     # once in many steps
         self._static = self._static_balance()
         self._read = Kernel(self._readings(), 'vm') if physics.reads else None
         self._driven = self._accelerometer() if machine.description.base_accelerometer is not None else None
