@@ -27,8 +27,8 @@ CALLS, OPERATIONS = 17_000, 100_000_000
 PATIENT = 10        # niceness of the process
 
 
-class Waiting:
-    """For the library of a dense function of scalar operations, see ``waiting``."""
+class RareFunction:
+    """A dense function of scalar operations whose library is compiled later, see ``waiting``."""
 
     def __init__(self, function: ca.Function, name: str, file: str) -> None:
         self._function, self._name, self._file = function, name, file
@@ -60,12 +60,12 @@ class Waiting:
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def waiting(backend: str, function: ca.Function, name: str) -> Waiting | None:
+def waiting(backend: str, function: ca.Function, name: str) -> RareFunction | None:
     """None where C is to be had at once: it is in the cache or asked for, or operations are not scalar; or never."""
     if requested(backend) != 'auto' or not have_compiler() or not function.is_a('SXFunction'):
         return None
     file = library_file(made_of(function))
-    return None if found(file)[1] is not None else Waiting(function, name, file)
+    return None if found(file)[1] is not None else RareFunction(function, name, file)
 
 
 def run() -> None:
