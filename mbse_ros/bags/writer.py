@@ -18,7 +18,7 @@ from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, NOT_THERE, UNITS, parse_channel
 from .messages import RECORDS, SensorTemplate, header, make_message, record_message, serialized, type_hash
 from .storage.disk_room import LEAST_FREE, free_bytes, megabytes
-from .storage.storage_writer import STORAGES, Contents, TopicInfo
+from .storage.storage_writer import STORAGES, Contents, TopicInfo, offered_qos
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 
 if TYPE_CHECKING:
@@ -116,8 +116,9 @@ class BagWriter:
             raise BagError(str(self.folder), f'{topic}: no {msgtype}: {error}') from error
         self.write_cdr(topic, msgtype, stamp_ns, data)
 
-    def write_cdr(self, topic: str, msgtype: str, stamp_ns: int, data: bytes) -> None:
-        """Write a message that is serialized already."""
+    def write_cdr(self, topic: str, msgtype: str, stamp_ns: int, data: bytes, qos: Callable[[], str] = offered_qos
+                  ) -> None:
+        """Write a message that is serialized already; ``qos``: what its publishers offer, asked once of each topic."""
         if not self._open:
             raise BagError(str(self.folder), 'is closed')
         if not 0 <= stamp_ns < 1 << 63:
@@ -126,7 +127,7 @@ class BagWriter:
         if self._unseen > LOOK_BYTES or time.monotonic() - self._looked > LOOK_SECONDS:
             self.check_room()
         try:
-            info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
+            info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype, qos())
             if info.msgtype != msgtype:
                 raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
             self._storage.write(info, int(stamp_ns), data)
@@ -150,10 +151,10 @@ class BagWriter:
             raise DiskError(str(self.folder), f'{reason}; {error.reason}', self.count) from error
         raise DiskError(str(self.folder), f'{reason}: it is closed, with {self.count} messages', self.count)
 
-    def _add_topic(self, topic: str, msgtype: str) -> TopicInfo:
+    def _add_topic(self, topic: str, msgtype: str, qos: str) -> TopicInfo:
         name = self.topics.absolute(topic, self.namespace)
         try:
-            info = TopicInfo(name, msgtype, type_hash(msgtype), len(self._contents.topics) + 1)
+            info = TopicInfo(name, msgtype, type_hash(msgtype), len(self._contents.topics) + 1, qos)
         except KeyError:
             raise BagError(str(self.folder), f'{topic}: unknown message type {msgtype!r}') from None
         if any(other.name == name for other in self._contents.topics.values()):

@@ -14,6 +14,7 @@ from rclpy.subscription import Subscription
 
 from ..bags.channel_samples import topic_readers
 from ..bags.storage.disk_room import MB, megabytes
+from ..bags.storage.storage_writer import offered_qos
 from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 from ..bags.writer import BagWriter
 from ..errors import DiskError, MbseError, SampleError, SettingError
@@ -22,12 +23,12 @@ from ..settings import names_in
 from ..sources.machine import left_over
 from .base.diagnostics import ERROR, OK, WARN, ProcessStatus
 from .base.foreign_inputs import node_sources
-from .base.middleware import OUTPUT, Waiting, deep_input, drained
+from .base.middleware import LASTING, OUTPUT, Waiting, deep_input, drained
 from .base.node_settings import RecorderSettings
 from .base.parameters import declare_entry
 from .base.run import Runnable
-from .graphs.machine_graph import machine_topics, sensor_topics
-from .messages.wire import message_class, stamp_of
+from .graphs.machine_graph import KEPT, machine_topics, sensor_topics
+from .messages.wire import TF_MESSAGE, message_class, stamp_of
 
 LOOK = 0.2          # s between two looks at the graph while a topic of the map is missing
 SETTLED = 10.0      # s, before which the rate says nothing
@@ -63,7 +64,12 @@ class RecorderNode(Runnable, Node):     # type: ignore[misc]
         self._waiting: Waiting[StampedMessage] = Waiting()
         self._others: list[tuple[Subscription, Callable[[bytes], None]]] = []       # not of sensors
         for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
-            self._listen(topic, kind, s.sensor_reliability)
+            try:
+                self._listen(topic, kind, s.sensor_reliability)
+            except MbseError as error:
+                if kind != TF_MESSAGE:      # which wheels of ROS 2 lack, and outputs_node then, too
+                    raise
+                self.get_logger().warning(f'{topic} is not recorded: {error} (package tf2_msgs)')
         self._bag = free_folder(s.bag) if s.beside else s.bag
         self._writer = BagWriter(self._bag, s.storage, least_free=s.least_free * MB)
         self.get_logger().info(f'recording {len(self._counts)} topics into {self._bag}')
@@ -77,11 +83,17 @@ class RecorderNode(Runnable, Node):     # type: ignore[misc]
         if self._level == ERROR:
             return
         try:
-            self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr)
+            self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr, partial(self._offered, topic))
         except DiskError as error:
             self._stop(error)
         else:
             self._counts[topic] += 1
+
+    def _offered(self, topic: str) -> str:
+        """What the publishers of a topic offer, each kind of them once; whatever they keep, a player keeps ten."""
+        found = {offered_qos(info.qos_profile.reliability.value, info.qos_profile.durability.value)
+                 for info in self.get_publishers_info_by_topic(topic)}
+        return '\n'.join(sorted(found)) or offered_qos()
 
     def check_disk(self) -> tuple[bytes, str]:
         """Level and text of what is wrong with the disk, (OK, '') as long as nothing is."""
@@ -142,7 +154,8 @@ class RecorderNode(Runnable, Node):     # type: ignore[misc]
     def _listen(self, topic: str, kind: str, reliability: str, foreign: bool = False) -> None:
         name, sensor = self.resolve_topic_name(topic), topic.startswith('sensors/') and kind in SENSORS
         callback = partial(self.on_sensor, name) if sensor else partial(self.on_message, name, kind)
-        qos = deep_input(reliability) if foreign or topic.startswith('sensors/') else OUTPUT
+        deep = foreign or topic.startswith('sensors/')
+        qos = deep_input(reliability) if deep else LASTING if topic in KEPT else OUTPUT
         subscription = self.create_subscription(message_class(kind), topic, callback, qos, raw=True)
         self._counts[name] = 0
         if not sensor:
@@ -194,6 +207,11 @@ def wanted_topics(settings: RecorderSettings) -> tuple[dict[str, str], set[str]]
     machine = load_machine(settings.machine)
     known = machine_topics(machine)
     also = _typed(settings.also, 'also', {})
+    without = {*names_in(settings.without)}
+    if strange := without - {*known, *also}:
+        raise SettingError('without', ' '.join(sorted(strange)), f'one of: {", ".join((*known, *also))}')
+    known = {topic: kind for topic, kind in known.items() if topic not in without}
+    also = {topic: kind for topic, kind in also.items() if topic not in without}
     if not settings.topics:
         sources = node_sources(settings.sources, machine)
         own = topic_readers(*left_over(sources, machine), TopicMap(), lambda error: None)

@@ -37,10 +37,15 @@ VERSION = 8
 FILE = 'metadata.yaml'
 _ROOT = 'rosbag2_bagfile_information'
 _INFINITE = '{sec: 9223372036, nsec: 854775807}'
-# Reliable, volatile, the last 10; numbers as versions up to 8 have them. Newer readers refuse an empty text here.
-QOS = ('- {history: 1, depth: 10, reliability: 1, durability: 2, '
-       f'deadline: {_INFINITE}, lifespan: {_INFINITE}, liveliness: 1, liveliness_lease_duration: {_INFINITE}, '
-       'avoid_ros_namespace_conventions: false}')
+RELIABLE, BEST_EFFORT = 1, 2        # numbers as versions up to 8 have them, which are those of rmw
+TRANSIENT_LOCAL, VOLATILE = 1, 2
+
+
+def offered_qos(reliability: int = RELIABLE, durability: int = VOLATILE, depth: int = 10) -> str:
+    """What one publisher offers, the last ``depth`` messages. Newer readers refuse an empty text."""
+    return (f'- {{history: 1, depth: {depth}, reliability: {reliability}, durability: {durability}, '
+            f'deadline: {_INFINITE}, lifespan: {_INFINITE}, liveliness: 1, liveliness_lease_duration: {_INFINITE}, '
+            'avoid_ros_namespace_conventions: false}')
 
 
 class McapStorage:
@@ -71,7 +76,7 @@ class McapStorage:
         if topic.msgtype not in self._schemas:
             text = definition(topic.msgtype).encode()
             self._schemas[topic.msgtype] = self._writer.register_schema(topic.msgtype, 'ros2msg', text)
-        metadata = {'offered_qos_profiles': QOS, 'topic_type_hash': topic.type_hash}
+        metadata = {'offered_qos_profiles': topic.qos, 'topic_type_hash': topic.type_hash}
         self._writer.register_channel(topic.name, 'cdr', self._schemas[topic.msgtype], metadata)
 
     def write(self, topic: TopicInfo, stamp_ns: int, data: bytes) -> None:
@@ -163,7 +168,7 @@ class Sqlite3Storage:
                         (topic.msgtype, 'ros2msg', definition(topic.msgtype), topic.type_hash))
             for topic in self._topics:
                 execute('INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?)',
-                        (topic.number, topic.name, topic.msgtype, 'cdr', QOS, topic.type_hash))
+                        (topic.number, topic.name, topic.msgtype, 'cdr', topic.qos, topic.type_hash))
             self._database.executemany('INSERT INTO messages VALUES (?, ?, ?, ?)', self._messages)
             if self._messages:
                 first = self._messages[0][0]
@@ -182,12 +187,13 @@ STORAGES: dict[str, type[McapStorage | Sqlite3Storage]] = {'mcap': McapStorage, 
 
 @dataclass
 class TopicInfo:
-    """A topic of a bag being written."""
+    """A topic of a bag being written; ``qos``: what its publishers offer, as ``offered_qos``, a line each."""
 
     name: str
     msgtype: str
     type_hash: str
     number: int
+    qos: str
     count: int = 0
 
 
@@ -226,7 +232,7 @@ class Contents:
 
 def _topic(topic: TopicInfo) -> dict[str, Any]:
     return {'topic_metadata': {'name': topic.name, 'type': topic.msgtype, 'serialization_format': 'cdr',
-                               'offered_qos_profiles': QOS, 'type_description_hash': topic.type_hash},
+                               'offered_qos_profiles': topic.qos, 'type_description_hash': topic.type_hash},
             'message_count': topic.count}
 
 

@@ -237,6 +237,7 @@ class RecorderSettings(SensorSettings):
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     also: str = setting('', 'Topics to record besides, as topic:package/msg/Type, separated by blanks')
+    without: str = setting('', 'Topics of these that are left out, separated by blanks')
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
     sources: str = setting('', 'Which topics the sensors are on, as the parameter of interpolation_node: these are '
                                'recorded instead of those of this package, of whatever type their publishers are')

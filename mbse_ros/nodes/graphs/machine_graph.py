@@ -52,6 +52,7 @@ SCALE = {           # of scale_node, where it runs
     'scale/totals': STRING,
     'scale/mass': 'std_msgs/msg/Float64',
 }
+KEPT = ('scale/totals',)        # of which the last message is kept for those who come later
 MARKERS_FRAME = 'machine'
 # Of a simulation nothing is missing, it only comes late on a busy computer.
 PATIENT = {'lost_after': 5.0, 'command_wait': 5.0}      # s
@@ -118,7 +119,8 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     displays = [a.node('display_node', host=a.display_host, port=a.display_port, token_file=a.display_token_file)
                 ] if a.display else []
     plants = [a.plant('plant_node', final, wait_subscribers=1 + bool(a.record))] if a.simulate else []
-    also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if scale else {}
+    more = (SCALE if scale else {}) | (OUTPUTS if a.outputs else {})
+    also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in more.items())} if more else {}
     linked = int(a.composed)        # reads no topic
     nodes: tuple[Process, ...] = (
         a.node('interpolation_node', sources=sources, wait_subscribers=1 + bool(a.record) - linked,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder and its disk: foreseen in log and diagnostics, the bag closed in time, the process stays."""
+"""The recorder: what a bag says of its topics; its disk, foreseen in log and diagnostics, the bag closed in time, the
+process stays."""
 
 import itertools
 import json
@@ -10,20 +11,23 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from diagnostic_msgs.msg import DiagnosticArray
-from nodes_support import MATCH, Peer, overrides, own_domain, ros
+from nodes_support import MATCH, Peer, joint_state, overrides, own_domain, ros
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.storage import disk_room as room
-from mbse_ros.errors import DiskError
+from mbse_ros.errors import DiskError, SettingError
 from mbse_ros.nodes.base.node_settings import RecorderSettings
-from mbse_ros.nodes.recorder_node import RecorderNode, shortage
+from mbse_ros.nodes.recorder_node import RecorderNode, shortage, wanted_topics
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 MB = 1_000_000
@@ -41,7 +45,7 @@ def recorder(tmp_path, monkeypatch):
         peer.also = lambda: executor.spin_once(timeout_sec=0.01)
 
         def make(**values):
-            given = overrides(bag=str(tmp_path / 'bag'), topics=TOPIC, **values)
+            given = overrides(**{'bag': str(tmp_path / 'bag'), 'topics': TOPIC, **values})
             monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
                 self, name, parameter_overrides=given, **more))
             node = RecorderNode()
@@ -145,3 +149,29 @@ def test_a_full_disk_is_one_line_of_the_process(tmp_path):
     assert process.returncode == 1 and 'Traceback' not in output
     assert sum('recording has ended' in line and 'cannot be written' in line for line in output.splitlines()) == 1
     assert len(list(Bag(tmp_path / 'bag').messages())) >= 500
+
+
+def test_a_bag_has_what_its_publishers_offer(recorder):
+    """Each topic its own quality of service, as `ros2 bag record` writes it; a total that was said before, too."""
+    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    early = recorder.peer.node.create_publisher(String, 'scale/totals', kept)
+    early.publish(String(data='12 t'))
+    loose = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+    sensor = recorder.peer.node.create_publisher(JointState, 'sensors/position', loose)
+    node = recorder.make(topics='', also='scale/totals:std_msgs/msg/String', without='markers /diagnostics')
+    recorder.peer.until(lambda: sensor.get_subscription_count() == 1 == node._counts['/scale/totals'])
+    one = joint_state(1, 'm', ['lift'], [0.2])
+    recorder.peer.until(lambda: sensor.publish(one) or node._counts['/sensors/position'])
+    recorder.peer.near = ()
+    node.finish()
+    found = yaml.safe_load((recorder.bag / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
+    offered = {item['topic_metadata']['name']: yaml.safe_load(item['topic_metadata']['offered_qos_profiles'])
+               for item in found['topics_with_message_count']}
+    assert {name: (one['reliability'], one['durability']) for name, (one,) in offered.items()} == {
+        '/scale/totals': (1, 1), '/sensors/position': (2, 2)}
+    assert '/markers' not in node._counts and '/state' in node._counts
+
+
+def test_topics_that_are_left_out_are_checked():
+    with pytest.raises(SettingError, match="without: got 'marker', expected one of: .*markers"):
+        wanted_topics(RecorderSettings(without='marker'))
