@@ -40,7 +40,7 @@ class NewMachine(Answer):
         """What there is to know."""
         lacking = ', '.join(self.without_pressures)
         how = '`mbse calibrate --plan` says which motions find them' if self.planned else (
-            '`mbse calibrate` finds them from a bag of the empty arm')
+            '`mbse calibrate` finds them from a bag of the empty machine')
         if not self.measured:
             how = f'`mbse calibrate` needs pressures to find them, not measured are those of {lacking}'
         elif lacking:

@@ -75,4 +75,4 @@ def test_an_arm_of_a_urdf_passes_check(tmp_path: Path) -> None:
     found.write(tmp_path / 'arm.yaml')
     checked = mbse.check(tmp_path / 'arm.yaml')
     assert checked.trouble is None and not checked.warnings and 'cylinders' not in checked.end
-    assert 'empty arm' in found.summary()[0]
+    assert 'empty machine' in found.summary()[0]

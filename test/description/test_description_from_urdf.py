@@ -5,6 +5,7 @@ is wrong is refused by its name."""
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,18 @@ import numpy as np
 import pytest
 from new_machines import pins_of
 from source_tree import ROOT
-from urdf_of import excavator, inertial, joint, ur10e, urdf_of
+from urdf_of import LIMIT, excavator, inertial, joint, ur10e, urdf_of
 
 import mbse_ros as mbse
 from mbse_ros.description.assumptions import is_assumed
-from mbse_ros.description.from_urdf.answers import asked, read_robot_answers
+from mbse_ros.description.from_urdf.answers import asked, chains, read_robot_answers
 from mbse_ros.description.from_urdf.closures import closures
 from mbse_ros.description.from_urdf.layout import SeveralMachinesError, begun_robot, robot_layout
 from mbse_ros.description.from_urdf.write import robot_text
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.model import MechanismDescription
+from mbse_ros.description.templates.examples import EXAMPLES
+from mbse_ros.description.templates.kinds import KINDS
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine
 
@@ -122,6 +125,71 @@ def test_a_machine_that_works_along_y(tmp_path: Path) -> None:
     np.testing.assert_allclose(along_y, [0.0, along_x[0], along_x[2]], atol=1e-4)
 
 
+KINDS_OF_PINS = {'two_piece_excavator': '', 'loader_crane': '', 'forwarder_crane': 'A', 'telehandler': ''}
+
+
+def of_kind(kind: str, folder: Path) -> tuple[MechanismDescription, dict[str, Any]]:
+    """An invented machine, and the answers to its URDF, which are those of its kind by the names of joints."""
+    given = {'kind': kind, **EXAMPLES[kind], 'positions': 'strokes'}
+    own, names = parse_mechanism(mbse.new(given).text), {link.cylinder: link.name for link in KINDS[kind].links}
+    tip = ('bucket', 'teeth') if 'bucket' in own.bodies else (KINDS[kind].links[-1].name, 'tip')
+    path = folder / f'{kind}.urdf'
+    path.write_text(urdf_of(own, {'tip_link': tip}, ('rocker', 'link', 'grapple')))
+    answers = {'urdf': str(path), 'load': '300 kg', 'outer_boom_branch': KINDS_OF_PINS[kind] or 'auto'}
+    for key, value in given.items():
+        word, _, rest = key.partition('_')
+        answers[f'{names.get(word, word)}_{rest}' if rest else key] = value
+    if 'bucket' in own.bodies:
+        near, _, across = given['bucket'].split(',')
+        eye, end = (np.array([item.value for item in own.bodies['arm'].points[pin]]) for pin in ('arm_eye', 'end'))
+        answers |= {'link_pin': f'{near}, {across}', 'arm_eye': [np.linalg.norm(eye), np.linalg.norm(eye - end)]}
+    needed = {item.key for item in asked(answers)}
+    return own, {key: value for key, value in answers.items() if key in needed or key == 'urdf'}
+
+
+@pytest.mark.parametrize('kind', KINDS_OF_PINS)
+def test_pins_of_a_kind_come_back_from_its_urdf(kind: str, tmp_path: Path) -> None:
+    """Chains of several bodies, with telescopes and the linkage of a bucket."""
+    own, answers = of_kind(kind, tmp_path)
+    found = made(answers)
+    assert len(found.cylinders) == len(own.cylinders)
+    for one, other in zip(found.cylinders.values(), own.cylinders.values()):
+        assert (one.bore, one.rod, one.closed_length, one.stroke) == (
+            other.bore, other.rod, other.closed_length, other.stroke)
+        for end in ('base', 'rod_eye'):
+            places = []
+            for machine, ref in ((found, getattr(one, end)), (own, getattr(other, end))):
+                points = machine.ground if ref.body == 'ground' else machine.bodies[ref.body].points
+                places.append([item.value for item in points[ref.point]])
+            np.testing.assert_allclose(*places, atol=1e-4)
+    for name, item in found.joints.items():
+        if item.limits:
+            np.testing.assert_allclose(item.limits, own.joints[name].limits, atol=0.02)     # theirs are rounded
+
+
+def test_a_telescope_may_count_inwards_and_from_anywhere(tmp_path: Path) -> None:
+    """Its axis points back, and 0 is 0.3 m further out than retracted: its cylinder is longest at the lower limit."""
+    own, answers = of_kind('forwarder_crane', tmp_path)
+    path = Path(answers['urdf'])
+    low, high = own.joints['inner_boom_joint'].limits or (0.0, 0.0)
+    line = next(line for line in path.read_text().splitlines() if 'name="inner_boom_joint"' in line)
+    moved = line.replace('xyz="0 0 0"', 'xyz="0.3 0 0"').replace('xyz="1 0 0"', 'xyz="-1 0 0"').replace(
+        LIMIT.format(low, high, 1000), LIMIT.format(0.3 - high, 0.3 - low, 1000))
+    path.write_text(path.read_text().replace(line, moved))
+    assert moved.count('0.3 0 0') == moved.count('-1 0 0') == 1
+    one, other = Machine(made(answers)), Machine(own)
+    for stroke in (0.1, 0.7, 1.3):
+        z = np.array([0.25, 0.25, stroke])
+        places = (machine.outline(z)['payload'] for machine in (one, other))
+        np.testing.assert_allclose(*places, atol=1e-4)
+
+
+def test_a_telescope_that_does_not_slide_as_far_as_its_cylinder_is_refused(tmp_path: Path) -> None:
+    _, answers = of_kind('telehandler', tmp_path)
+    with pytest.raises(DescriptionError, match='inner_boom_cylinder: .* as inner_boom_joint slides .* 2.02 m'):
+        made({**answers, 'inner_boom_cylinder': '80 mm, 50 mm, 2.2 m, 3.2 m'})
+
+
 def test_pins_may_be_links_of_the_urdf(zx200: dict[str, Any], tmp_path: Path) -> None:
     tips = {'bucket_tip': ('bucket', 'teeth'), 'eye': ('boom', 'boom_cylinder_eye'), 'base': (
         'upper', 'boom_cylinder_base')}
@@ -182,6 +250,35 @@ def test_placeholders_are_asked_for_and_marked(mass: float, inertia: Any, light:
 
 EMPTY = '<robot name="r"><link name="base_link"/>{}</robot>'
 ONE = f'<link name="a">{inertial(9.0, (0, 0, 0), (1.0, 1.0, 1.0))}</link>'
+def test_the_end_that_carries_the_load_is_asked_for_and_what_leads_elsewhere_is_held(zx200: dict[str, Any],
+                                                                                   tmp_path: Path) -> None:
+    """A camera pans on the boom: its mass counts with the boom's."""
+    path = tmp_path / 'zx200.urdf'
+    camera = f'<link name="camera">{inertial(100.0, (0, 0, 0), (1.0, 1.0, 1.0))}</link>' + joint(
+        'pan_joint', 'boom', 'camera', (2.0, 0, 0.5), kind='continuous')
+    path.write_text(Path(zx200['urdf']).read_text().replace('</robot>', camera + '</robot>'))
+    answers = {**zx200, 'urdf': str(path)}
+    assert 'camera, bucket_tip' in next(item.text for item in asked(answers) if item.key == 'tool')
+    with pytest.raises(DescriptionError, match='tool: got None'):
+        made({key: value for key, value in answers.items() if key in ('urdf', 'name')})
+    assert chains(answers) == [(['camera'], ['swing_joint', 'boom_joint', 'pan_joint']), (
+        ['bucket_tip'], ['swing_joint', 'boom_joint', 'arm_joint', 'bucket_joint'])]
+    boom = made({**answers, 'tool': 'bucket_tip'}).bodies['boom']
+    assert boom.mass.value == 2410.0
+    assert boom.center_of_mass[0].value == pytest.approx((2310 * 2.46539 + 100 * 2.0) / 2410, abs=1e-4)
+
+
+def test_links_with_the_numbers_of_another_are_asked_for(zx200: dict[str, Any], tmp_path: Path) -> None:
+    text = Path(zx200['urdf']).read_text()
+    path = tmp_path / 'zx200.urdf'
+    path.write_text(re.sub('<inertial>.*?</inertial>', inertial(500.0, (0, 0, 0), (90.0, 90.0, 90.0)), text))
+    answers = {**zx200, 'urdf': str(path), 'mass': '20 t'}
+    del answers['masses']
+    bodies = made(answers).bodies
+    assert [round(bodies[name].mass.value) for name in ('boom', 'arm', 'bucket')] == [2300, 1000, 660]
+    assert all(is_assumed(bodies[name].mass) for name in ('upper', 'boom', 'arm', 'bucket'))
+
+
 WRONG = {
     'no such file': (None, 'urdf', 'a file that can be read'),
     'not XML': ('robot', 'line 1', 'correct XML'),

@@ -24,6 +24,7 @@ FOOT, ROCKER, LINK = 'foot', 'rocker', 'link'
 EXACT = 0.0, 0.0
 SLID = '_slid'      # ends the name of the pin where a telescope is in the middle of its stroke, for drawings alone
 PLAY = 0.01         # m: of a telescope's limits beyond its stroke
+UNLIKE = 0.05       # m between the stroke of a telescope and the range of its joint, or a tenth of it
 Places = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]      # x and z of a pin in the plane, m, by angles, rad
 
 
@@ -71,11 +72,27 @@ class Way:
     eye: Places | None = None
 
 
-def with_tip(answers: RobotAnswers) -> RobotChain:
-    """The chain with the tool where the answers say."""
-    if 'tip' not in answers.values:
-        return answers.chain
-    return replace(answers.chain, tip=(np.array(answers.values['tip']), answers.chain.tip[1]))
+def measured_chain(answers: RobotAnswers) -> RobotChain:
+    """The chain with the tool where the answers say, and with telescopes that go as far as their cylinders: about the
+    middle of their limits. Raises DescriptionError."""
+    chain = answers.chain
+    if 'tip' in answers.values:
+        chain = replace(chain, tip=(np.array(answers.values['tip']), chain.tip[1]))
+    bodies = [_telescope(answers, chain, k) if body.slides and answers.moves[body.joint.name] == 'cylinder' else body
+              for k, body in enumerate(chain.bodies)]
+    return replace(chain, bodies=tuple(bodies))
+
+
+def _telescope(answers: RobotAnswers, chain: RobotChain, count: int) -> ChainBody:
+    body = chain.bodies[count]
+    key = f'{cylinder_of(body.joint.name, chain.robot)}_cylinder'
+    reach = answers.values[key][3] - answers.values[key][2]
+    low, high = body.joint.limits or ((0.0, reach) if outwards(chain, count) > 0 else (-reach, 0.0))
+    if abs(high - low - reach) > max(UNLIKE, 0.1 * reach):
+        raise answers.entries[key].error(f'a stroke as long as {body.joint.name} slides by the limits of the URDF, '
+                                         f'{high - low:.3g} m, not {reach:.3g} m: extended less closed length')
+    middle = 0.5 * (low + high)
+    return replace(body, joint=replace(body.joint, limits=(middle - 0.5 * reach, middle + 0.5 * reach)))
 
 
 def robot_layout(answers: RobotAnswers) -> RobotLayout:
@@ -93,7 +110,7 @@ def begun_robot(answers: RobotAnswers) -> tuple[RobotLayout, DescriptionError | 
     if not moved:
         return found, None
     try:
-        plane = WorkPlane(with_tip(answers), moved, answers.file)
+        plane = WorkPlane(measured_chain(answers), moved, answers.file)
         for count in plane.counts:
             found = _Place(answers, plane, count).added(found)
     except KeyError:        # not answered yet
@@ -249,11 +266,9 @@ class _Place:
 
     def _slid(self, found: RobotLayout) -> RobotLayout:
         """With a telescope, whose cylinder is along it. Where beside it the cylinder is does not count."""
-        low, high = self.body.joint.limits or (0.0, 0.0)
-        sense, closed, reach = outwards(self.plane.chain, self.count), self.sizes[2], self.sizes[3] - self.sizes[2]
-        retracted = low if sense > 0 else high
-        ends = sorted((retracted, retracted + sense * reach))
-        start = 0.5 * (ends[0] + ends[1])
+        ends = self.body.joint.limits or (0.0, 0.0)
+        sense, closed, start = outwards(self.plane.chain, self.count), self.sizes[2], 0.5 * (ends[0] + ends[1])
+        retracted = ends[0] if sense > 0 else ends[1]
         self._begin(found, start, (ends[0] - PLAY, ends[1] + PLAY))
         axis = self.body.turned.T @ self.body.axis
         found.put(self.parent, f'{self.cylinder}_base', self.pivot, EXACT)

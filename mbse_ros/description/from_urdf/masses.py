@@ -16,6 +16,7 @@ import numpy as np
 from ..templates.kinds import CENTER_SPREAD, INERTIA_SPREAD, KINDS, MASS_SPREAD
 from .chain import ChainBody, RobotChain
 from .forms import Moves
+from .plane import end_of
 
 LIGHTEST = 0.01                 # kg; less is a placeholder
 THINNEST = 0.5                  # kg/m3 of the cube of the length: a boom of 2 m and 4 kg
@@ -46,8 +47,7 @@ class LinkMass:
 
 def length_of(chain: RobotChain, count: int) -> float:
     """From the joint of a body to the next one, or to the tool, m."""
-    last = count == len(chain.bodies) - 1
-    return float(np.linalg.norm(chain.tip[0] if last else chain.bodies[count + 1].place))
+    return float(np.linalg.norm(end_of(chain, count)))
 
 
 def placeholders(chain: RobotChain, moves: Mapping[str, Moves]) -> dict[str, str]:
@@ -98,8 +98,7 @@ def _no_inertia(body: ChainBody, length: float) -> bool:
 
 def _rod(chain: RobotChain, count: int, mass: float, gyration: float) -> np.ndarray:
     """Tensor of something long along the line of pins."""
-    last = count == len(chain.bodies) - 1
-    end = chain.tip[0] if last else chain.bodies[count + 1].place
+    end = end_of(chain, count)
     length = float(np.linalg.norm(end))
     along = end / length if length > 1e-3 else np.array([0.0, 0.0, 1.0])
     return mass * (gyration * max(length, 0.05)) ** 2 * (np.eye(3) - 0.9 * np.outer(along, along))
@@ -108,8 +107,7 @@ def _rod(chain: RobotChain, count: int, mass: float, gyration: float) -> np.ndar
 def _typical(chain: RobotChain, moves: Mapping[str, Moves], count: int) -> tuple[np.ndarray, float, float]:
     """Centre (3,), m, radius of gyration as a share of the length, and share of the mass of the machine."""
     bodies, word = chain.bodies, moves[chain.bodies[count].joint.name]
-    last = count == len(bodies) - 1
-    end = chain.tip[0] if last else bodies[count + 1].place
+    end = end_of(chain, count)
     pinned = [k for k, body in enumerate(bodies) if moves[body.joint.name] in OTHERS]
     bucket = 'linkage' in moves.values()
     if not pinned:

@@ -28,7 +28,7 @@ from ..templates.write import (
 )
 from .answers import RobotAnswers
 from .chain import ChainBody, RobotChain
-from .layout import SLID, RobotLayout, with_tip
+from .layout import SLID, RobotLayout, measured_chain
 from .masses import LinkMass, masses_of, placeholders
 
 SWING_NOISE = 0.1               # deg: deviation of a sample of a joint that is measured alone
@@ -40,7 +40,7 @@ ROUND = 1e-6                    # of the largest moment: products below are 0
 
 def robot_text(answers: RobotAnswers, layout: RobotLayout) -> str:
     """The file."""
-    chain = with_tip(answers)
+    chain = measured_chain(answers)
     return '\n'.join([*_head(answers, layout), *_ground(chain, layout), *_bodies(answers, chain, layout),
                       *_joints(answers, chain, layout), *_actuators(answers, layout), *_payload(answers, chain, layout),
                       *_sensors(answers, layout), *_sources(answers)]) + '\n'

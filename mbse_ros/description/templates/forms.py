@@ -108,4 +108,6 @@ def listed(entry: Entry) -> Entry:
 
 
 def _plain(value: Any) -> Any:
-    return repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if isinstance(value, float):
+        return repr(float(value))       # also one of NumPy
+    return repr(value) if isinstance(value, int) and not isinstance(value, bool) else value
