@@ -15,6 +15,7 @@ from ..description.language.document import read_document
 from ..description.load import parse_mechanism
 from ..description.templates.answers import read_answers
 from ..description.templates.chain import layout_of
+from ..description.templates.likely import odd_mass
 from ..description.templates.write import text_of
 from ..report.result import Answer
 from ..resources import read_text, write_whole
@@ -27,7 +28,7 @@ GIVEN = 'answers'       # as errors name answers that are no file
 class NewMachine(Answer):
     """A new machine: its ``name``, the ``text`` of its file, how many numbers and points are ``assumed``, and the
     cylinders ``without_pressures``, whose pressures are not measured; ``measured``: those of any, or efforts, are;
-    ``planned``: `mbse calibrate --plan` serves it."""
+    ``planned``: `mbse calibrate --plan` serves it; ``warnings``: what is odd about the answers."""
 
     name: str
     text: str
@@ -35,6 +36,7 @@ class NewMachine(Answer):
     without_pressures: tuple[str, ...] = ()
     measured: bool = True
     planned: bool = True
+    warnings: tuple[str, ...] = ()
 
     def summary(self) -> list[str]:
         """What there is to know."""
@@ -53,7 +55,7 @@ class NewMachine(Answer):
 
     def _values(self, full: bool) -> dict[str, Any]:
         return {'name': self.name, 'text': self.text, 'assumed': self.assumed,
-                'without_pressures': list(self.without_pressures)}
+                'without_pressures': list(self.without_pressures), 'warnings': list(self.warnings)}
 
 
 @checked
@@ -83,7 +85,8 @@ def new(answers: str | Path | Mapping[str, Any], urdf: str | Path | None = None)
     text = text_of(layout_of(given))
     parse_mechanism(text, given.name)
     return NewMachine(given.name, text, text.count('source: assumed'), tuple(
-        name for name in given.kind.cylinders if name not in given.pressures()), bool(given.pressures()))
+        name for name in given.kind.cylinders if name not in given.pressures()), bool(given.pressures()),
+        warnings=odd_mass(given))
 
 
 def _of_robot(tree: Mapping[str, Any], file: str) -> NewMachine:

@@ -54,7 +54,7 @@ def new(
     found = _read(answers, urdf, output, page) if answers is not None else _asked(output, given, page)
     found.write(output)
     checked = mbse.check(output)
-    for warning in checked.warnings:
+    for warning in (*found.warnings, *checked.warnings):
         typer.echo(f'warning: {warning}', err=True)
     if page is not None:
         tree = given if answers is None else _tree(answers, urdf)

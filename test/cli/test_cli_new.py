@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from cli_support import mbse, refused
-from new_machines import SINGLE
+from new_machines import CRANE, SINGLE
 from typer.testing import CliRunner
 
 from mbse_ros.cli.app import command_line
@@ -25,6 +25,12 @@ def test_a_file_of_answers_gives_a_machine_and_its_picture(tmp_path: Path) -> No
     assert done.status == 0 and 'the cylinders reach over their strokes' in done.out and not done.err
     assert (tmp_path / 'arm.png').read_bytes().startswith(b'\x89PNG')
     assert mbse('check', tmp_path / 'arm.yaml').status == 0
+
+
+def test_a_mass_that_is_odd_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / 'answers.yaml').write_text(yaml.safe_dump({**CRANE, 'mass': '11 t'}), encoding='utf-8')
+    done = mbse('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'crane.yaml')
+    assert done.status == 0 and done.err.startswith('warning: mass: 11 t is odd for boom and outer_boom of 5.3 m')
 
 
 def test_what_is_wrong_is_one_line_with_the_answer(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from new_machines import CRANE, EXCAVATOR, LOADER, with_answer
 
 from mbse_ros.description.templates.answers import read_answers, read_some
 from mbse_ros.description.templates.chain import begun, layout_of
+from mbse_ros.description.templates.examples import EXAMPLES
+from mbse_ros.description.templates.kinds import KINDS
+from mbse_ros.description.templates.likely import odd_mass
 from mbse_ros.errors import DescriptionError
 
 Wrong = tuple[dict[str, Any], str, str, str]
@@ -69,3 +72,22 @@ def test_some_answers_are_some_of_the_machine() -> None:
     layout, error = begun(whole)
     assert [body.link.name for body in layout.bodies] == ['boom', 'arm'] and error is not None
     assert 'rocker' in str(error)
+
+
+@pytest.mark.parametrize('kind', [name for name, kind in KINDS.items() if kind.by_cube])
+def test_a_mass_with_a_digit_too_many_or_too_few_is_noticed(kind: str) -> None:
+    """What would fit is said: a mass in which the right one is."""
+    answers = {'kind': kind, **EXAMPLES[kind], 'load': '1 kg'}
+    mass = float(answers['mass'].split()[0])
+    assert not odd_mass(read_answers(answers))
+    for slip in (0.1, 10.0):
+        (said,) = odd_mass(read_answers({**answers, 'mass': f'{slip * mass} t'}))
+        low, unit, high = re.search(r'weighs ([0-9.]+) ?(kg|t)? to ([0-9.]+) t', said).groups()
+        assert (1e-3 if unit == 'kg' else 1.0) * float(low) < mass < float(high), said
+
+
+def test_small_and_large_excavators_are_not_odd() -> None:
+    """zx200, and lengths as those of 1.7 t and of 90 t are: operating mass, boom, arm."""
+    for mass, boom, arm in (('20.5 t', '5.648 m', '2.889 m'), ('1.7 t', '1.8 m', '0.95 m'), ('90 t', '8.4 m', '3.6 m')):
+        answers = read_some({'kind': 'excavator', 'mass': mass, 'boom': boom, 'arm': arm})
+        assert answers is not None and not odd_mass(answers)

@@ -21,6 +21,7 @@ EASY = 0.7          # of the change of a cylinder's length counts
 SIGN = 0.05         # a wrong sign, or side, counts as so much
 SLIP = 0.4          # a slip of the decimal point
 NAMED = 3           # suspects that are said
+HEAVIER = 3.5        # how much heavier, or lighter, than usual for its length a machine of a kind may be
 _CYLINDER = ('bore', 'rod', 'the closed length', 'the extended length')
 _PARTS = {'_cylinder': _CYLINDER, '_base': ('the first distance', 'the second distance'),
           '_eye': ('the first distance', 'the second distance'), '_pin': ('the first distance', 'the second distance'),
@@ -38,6 +39,24 @@ class Suspect:
     given: str
     fits: str
     change: float
+
+
+def odd_mass(answers: Answers) -> tuple[str, ...]:
+    """A warning where the mass is none of a machine of this kind and length: a digit, or a unit."""
+    kind, names = answers.kind, [link.name for link in answers.kind.links if not link.slides]
+    length = sum(answers.length(name) for name in names)
+    share = answers.mass / (kind.by_cube * length ** 3) if kind.by_cube else 1.0
+    if 1.0 / HEAVIER < share < HEAVIER:
+        return ()
+    usual, long = answers.mass / share, length * share ** (1.0 / 3.0)
+    ends = [f'{_tonnes(usual / HEAVIER)} to {_tonnes(usual * HEAVIER)}',
+            f'{long * HEAVIER ** (-1 / 3):.2g} to {long * HEAVIER ** (1 / 3):.2g} m']
+    return (f'mass: {_tonnes(answers.mass)} is odd for {" and ".join(names)} of {length:.2g} m in all: a machine of '
+            f'this kind and length weighs {ends[0]}, one of this mass has {ends[1]}; is it a digit, or a unit?',)
+
+
+def _tonnes(mass: float) -> str:
+    return f'{float(f"{1e-3 * mass:.2g}"):g} t' if mass >= 1e3 else f'{float(f"{mass:.2g}"):g} kg'
 
 
 def likely(answers: Answers, error: OpenLoopError, add: Add) -> DescriptionError:
