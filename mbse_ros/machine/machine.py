@@ -19,6 +19,7 @@ from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import sensor_model
 from ..mechanism.values import acceleration_keys, state_keys
+from ..report.solids import Solids, Tube
 from .actuators import Actuators
 from .channels import Channel, machine_channels
 from .hanging import down, hook, swing_axes
@@ -317,6 +318,15 @@ class Machine:
             lines['payload/rod'] = points['payload'] + np.outer([0.0, 1.0], self._rod)
             lines['payload'] = lines['payload/rod'][1:]
         return lines
+
+    @cached_property
+    def solids(self) -> Solids:
+        """Shapes of what is drawn of it, for the lines of ``outline_at``."""
+        lines, description = self.outline_at(self.model.start.q), self.description
+        tubes = {name: Tube(one.bore.value, one.rod.value, one.count) for name, one in description.cylinders.items()}
+        pins = [np.pad([item.value for item in point], (0, 3))[:3] for point in description.ground.values()]
+        ground = min([0.0, *(float(row[:, 2].min()) for row in lines.values())])
+        return Solids(lines, tubes, np.reshape(pins, (-1, 3)), ground)
 
     @cached_property
     def _rod(self) -> np.ndarray:

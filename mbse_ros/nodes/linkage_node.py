@@ -26,8 +26,8 @@ from ..streams.start import encoded, moved_to
 from .base.mechanism_node import MechanismNode, sooner
 from .base.middleware import deep_input
 from .base.node_settings import LinkageNodeSettings
-from .messages.markers import ESTIMATED, GREEN, GREY, MEASURED, ORANGE, TRANSLUCENT, Canvas, Colour
-from .messages.outline import LETTER, LINE, Outline, mechanism_box, or_by_size
+from .messages.markers import ESTIMATED, GHOST, GREEN, MEASURED, TRANSLUCENT, Canvas, Colour
+from .messages.outline import LETTER, Outline, mechanism_box
 from .messages.wire import packed_joints
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
@@ -47,8 +47,7 @@ class LinkageNode(MechanismNode):
         """Compile the filter, those to be ready, and the picture."""
         super().build(model)
         self._outline = Outline(model)
-        size = mechanism_box(self._outline.at(model.start.q)).size
-        self._letters, self._width = LETTER * size, or_by_size(self.settings.line_width, LINE, size)
+        self._solids, self._box = self._outline.solids(model), mechanism_box(self._outline.at(model.start.q))
         self._joints = self.output(JointState, 'estimated/joint_states')
         self._markers = self.output(MarkerArray, 'markers')
 
@@ -74,7 +73,8 @@ class LinkageNode(MechanismNode):
 
     def connect(self) -> None:
         """Take samples from here on."""
-        self._canvas, self._ghost = Canvas(self._markers, self._letters), None
+        self._canvas = Canvas(self._markers, self._solids, LETTER * self._box.size, self._box.above)
+        self._ghost = None
         self._truths: deque[tuple[int, np.ndarray]] = deque(maxlen=TRUTHS)
         self._kept: tuple[LinkageEstimate, Sampled | None] | None = None      # to be drawn
         super().connect()
@@ -159,20 +159,23 @@ class LinkageNode(MechanismNode):
         s, stamp, model = self.settings, estimate.stamp_ns, self.machine
         places = {} if sampled is None else encoded(model, self.stage.channels, sampled.values)
         if len(places) == len(model.z):
-            self._draw_measured(MEASURED, stamp, moved_to(model, places), GREY)
+            self._draw_measured(MEASURED, moved_to(model, places), GHOST)
         true = (q for at, q in self._truths if 2 * abs(at - stamp) <= self.stage.step_ns)
-        self._draw_measured('true', stamp, next(true, None), GREEN)
+        self._draw_measured('true', next(true, None), GREEN)
         if np.isfinite(estimate.q).all():
-            self._canvas.estimate(stamp, self._outline.at(estimate.q), s.frame_id, self._width, estimate.status,
-                                  estimate.reason, colours=(ORANGE, ORANGE))
+            self._canvas.estimate(stamp, self._solids.placed(self._outline.at(estimate.q)), s.frame_id,
+                                  estimate.status, estimate.reason)
         else:
             self._canvas.unknown(stamp, s.frame_id, estimate.status, estimate.reason)
 
-    def _draw_measured(self, namespace: str, stamp_ns: int, q: np.ndarray | None, colour: Colour) -> None:
+    def _draw_measured(self, namespace: str, q: np.ndarray | None, colour: Colour) -> None:
         if q is not None and np.isfinite(q).all():
-            lines = self._outline.at(q)
-            self._canvas.draw_measured(namespace, stamp_ns, lines, self.settings.frame_id, self._width, colour,
-                                       TRANSLUCENT)
+            self._canvas.draw_measured(namespace, self._solids.placed(self._outline.at(q)), colour, TRANSLUCENT)
+
+    def _disconnect(self) -> None:
+        if self.active:
+            self._canvas.clear()        # a reset shows nothing of before
+        super()._disconnect()
 
 
 main = LinkageNode.main

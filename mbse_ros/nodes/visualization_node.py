@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured machine as a ghost, the estimated one solid, and the payload as a ball with its mass, for RViz."""
+"""The estimated machine as solids, the measured one as a ghost around it, and the payload as a ball of its mass, for
+RViz."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
 from ..errors import MbseError
 from ..machine import Machine
-from ..streams.records import ObserverStatus, PayloadEstimate, StateEstimate
+from ..streams.records import PayloadEstimate, StateEstimate
 from .base.lifecycle import ManagedNode
 from .base.middleware import LATEST, OUTPUT
 from .base.node_settings import ManagedSettings, VisualizationSettings
 from .base.record_node import received
-from .messages.markers import ESTIMATED, GREY, MEASURED, OLD_NS, Canvas, payload_markers
-from .messages.outline import LETTER, LINE, MeasuredPosition, machine_box, or_by_size
+from .messages.markers import ESTIMATED, GHOST, MEASURED, OLD_NS, Canvas
+from .messages.outline import LETTER, MeasuredPosition, machine_box, or_by_size
 from .messages.wire import stamp_of
 
 
@@ -34,13 +35,13 @@ class VisualizationNode(ManagedNode[Machine]):
     def build(self, machine: Machine) -> None:
         """The one output."""
         self._markers = self.output(MarkerArray, 'markers')
-        self._measured, self._size = MeasuredPosition(machine), machine_box(machine).size
+        self._measured, self._box = MeasuredPosition(machine), machine_box(machine)
         if not self._measured.possible:
             self.get_logger().info('no measured machine is drawn: not every independent coordinate has a sensor')
 
     def connect(self) -> None:
         """Take states and payloads from here on."""
-        self._canvas = Canvas(self._markers, self._letters)
+        self._canvas = Canvas(self._markers, self.machine.solids, self._letters, self._box.above)
         self._payload: PayloadEstimate | None = None
         self._solved: dict[str, np.ndarray] = {}
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
@@ -53,7 +54,7 @@ class VisualizationNode(ManagedNode[Machine]):
 
     @property
     def _letters(self) -> float:
-        return or_by_size(self.tuning.text_height, LETTER, self._size)
+        return or_by_size(self.tuning.text_height, LETTER, self._box.size)
 
     def tick(self) -> float | None:
         """Draw the age of the state where none comes any longer."""
@@ -61,7 +62,7 @@ class VisualizationNode(ManagedNode[Machine]):
 
     def on_state(self, cdr: bytes) -> None:
         """The solid machine is where the observer says, the ghost where the sensors of the same instant say."""
-        look, width = self.tuning, or_by_size(self.tuning.line_width, LINE, self._size)
+        look = self.tuning
         try:
             stamp = stamp_of(cdr)
             if not self._canvas.is_due(ESTIMATED, stamp, look.rate):
@@ -70,21 +71,18 @@ class VisualizationNode(ManagedNode[Machine]):
         except MbseError as error:
             self.warnings('state', f'message dropped: {error}')
             return
-        measured = self._outline(MEASURED, self._measured.of(state))
+        place, measured = state.mean[-1, :len(self.machine.coordinates)], self._measured.of(state)
         if measured is not None:
-            self._canvas.draw_measured(MEASURED, stamp, measured[0], look.frame_id, width, GREY, look.ghost_opacity)
-        estimated = self._outline(ESTIMATED, state.mean[-1, :len(self.machine.coordinates)])
+            ghost = self._places(MEASURED, place + look.magnification * (measured - place))
+            if ghost is not None:
+                self._canvas.draw_measured(MEASURED, ghost, GHOST, look.ghost_opacity)
+        estimated = self._places(ESTIMATED, place)
         if estimated is None:
             self._canvas.unknown(stamp, look.frame_id, state.status, state.reason)
             return
-        outline, place = estimated
-        load, payload = [], self._payload
-        if payload is not None and payload.stamp_ns - stamp > OLD_NS:
-            payload = self._payload = None      # of another time: a bag that begins again
-        if payload is not None and place is not None:
-            load = payload_markers(payload, place[0], stamp, look.frame_id, width, self._letters,
-                                   state.status is not ObserverStatus.LOST)
-        self._canvas.estimate(stamp, outline, look.frame_id, width, state.status, state.reason, load)
+        if self._payload is not None and self._payload.stamp_ns - stamp > OLD_NS:
+            self._payload = None        # of another time: a bag that begins again
+        self._canvas.estimate(stamp, estimated, look.frame_id, state.status, state.reason, self._payload)
 
     def on_payload(self, cdr: bytes) -> None:
         """Kept for the next drawing of the estimated machine."""
@@ -93,19 +91,22 @@ class VisualizationNode(ManagedNode[Machine]):
         except MbseError as error:
             self.warnings('payload', f'message dropped: {error}')
 
-    def _outline(self, namespace: str, position: np.ndarray | None
-                 ) -> tuple[dict[str, np.ndarray], np.ndarray | None] | None:
-        """Lines at independent coordinates, and the place of the payload; None where the machine cannot be there."""
-        if position is None or not np.isfinite(position).all():
+    def _places(self, namespace: str, position: np.ndarray) -> np.ndarray | None:
+        """Where the solids are, (parts, 4, 3), at independent coordinates; None where the machine cannot be there."""
+        if not np.isfinite(position).all():
             return None
         try:
             q = self._solved[namespace] = self.machine.position(position, self._solved.get(namespace))
-            outline = self.machine.outline_at(q)
+            return self.machine.solids.placed(self.machine.outline_at(q))
         except MbseError as error:
             self._solved.pop(namespace, None)       # the next one from the file's start: the branch may be a wrong one
             self.warnings(namespace, f'{namespace} machine not drawn: {error}')
             return None
-        return outline, outline.pop('payload', None)
+
+    def _disconnect(self) -> None:
+        if self.active:
+            self._canvas.clear()        # a reset shows nothing of before
+        super()._disconnect()
 
 
 main = VisualizationNode.main

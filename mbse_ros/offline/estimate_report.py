@@ -219,7 +219,8 @@ def animation_of(estimate: KeptEstimate, t: np.ndarray) -> Animation:
         measured = _lines(machine, _poses(machine, states.measured[rows][:, columns]))
     captions = [_caption(mass, ObserverStatus(status)) for mass, status in zip(
         states.mass[rows].tolist(), estimate.track.observer_status[rows].tolist())]
-    return Animation(t[rows], _lines(machine, estimated), measured, captions, _turn(machine, estimated))
+    return Animation(t[rows], _lines(machine, estimated), measured, captions, _turn(machine, estimated), machine.solids,
+                     states.mass[rows])
 
 
 def _caption(mass: float, status: ObserverStatus) -> str:

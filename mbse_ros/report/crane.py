@@ -4,8 +4,7 @@ still with several poses and as an animated GIF."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
 
@@ -15,33 +14,58 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from .data import COLORS, Animation, kind_of
+from .data import COLORS, FILLS, Animation
 from .plots import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
+from .solids import DISC, GHOST, SQUARE, Solids, seen_above, seen_from
 
 FRAME_RATE = 30.0      # Hz, of the web page; the page draws between the frames
 FROM_AXIS = 'distance from the axis of the swing'
-_FIXED = 1e-6          # m: a point that moves less is a pin of the ground
-_GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
-_ROD, _GHOST_SHARE = '#66707c', 0.45        # a colour that is seen on that of the measured machine, a share of white's
+SIDE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])     # x to the right, z up
+ORDER = ('stand', 'body', 'rod', 'barrel', 'load')      # from the lowest to the topmost
+_GHOST, _BODY, _GHOST_SHARE = COLORS['measured'], COLORS['estimated'], 0.45
 _WORDS, _RIGHT = 24, 0.9     # characters of a line beside a pose; from where on in the picture it ends there
 _GIF_FRAMES, _GIF_RATE = 90, 12     # frames, frames/s
 
 
 @dataclass(frozen=True)
+class SolidView:
+    """A solid in a view: its ``kind``, the ``polygon`` (n, 2) in its own x and y, and where origin, x and y are in the
+    picture, ``places`` (frames, 3, 2), m; of the measured machine a ``ghost``; its ``pins`` (k, 2), of radius ``pin``.
+    """
+
+    kind: str
+    polygon: np.ndarray
+    places: np.ndarray
+    ghost: bool = False
+    pins: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    pin: float = 0.0
+
+    def at(self, frame: int) -> np.ndarray:
+        """Corners (n, 2), m."""
+        origin, x, y = self.places[frame]
+        return np.asarray(origin + self.polygon[:, :1] * x + self.polygon[:, 1:] * y)
+
+    def pins_at(self, frame: int) -> list[np.ndarray]:
+        """Outlines (n, 2), m."""
+        origin, x, y = self.places[frame]
+        return [origin + a * x + b * y + self.pin * DISC for a, b in self.pins]
+
+
+@dataclass(frozen=True)
 class Scene:
-    """One view of an animation: per part (frames, k, 2) points in m, and what frames it.
+    """One view of an animation: its solids from the lowest to the topmost, and per part (frames, k, 2) points in m.
 
     From the side they are x and z, or the distance from the swing's axis instead of x where the machine has one (then
     ``above`` is the view from above, x and y). ``labels`` name the two axes, ``extent`` is (left, right, low, high) of
-    all that is drawn, ``pins`` (n, 2) the points that never move.
+    all that is drawn.
     """
 
     t: np.ndarray
+    solids: tuple[SolidView, ...]
     estimated: dict[str, np.ndarray]
     measured: dict[str, np.ndarray]
     captions: tuple[str, ...]
     extent: tuple[float, float, float, float]
-    pins: np.ndarray
     labels: tuple[str, str] = ('x', 'z')
     above: Scene | None = None
 
@@ -51,28 +75,61 @@ def scene_of(animation: Animation, rate: float) -> Scene | None:
     kept = _thin(animation.t, rate)
     sides = [{name: points[kept] for name, points in (lines or {}).items()}
              for lines in (animation.estimated, animation.measured)]
+    solids, radii = animation.shapes, animation.radii[kept]
+    if solids is None:
+        return None
     captions = tuple(animation.captions[k] for k in kept) if animation.captions else ()
-    t, still = animation.t[kept], _pins(sides[0])
+    t, places = animation.t[kept], [solids.placed(side) if side else None for side in sides]
     if animation.turn is None:
-        return _view(t, [_seen(side, [0, 2]) for side in sides], captions, still[:, [0, 2]], ('x', 'z'))
-    above = _view(t, [_seen(side, [0, 1]) for side in sides], (), np.empty((0, 2)), ('x', 'y'))
+        return _view(t, _drawn(solids, places, radii, SIDE), [_seen(side, [0, 2]) for side in sides], captions,
+                     ('x', 'z'))
+    above = _view(t, _drawn(solids, places, radii, None), [_seen(side, [0, 1]) for side in sides], (), ('x', 'y'))
     angle, axis = np.asarray(animation.turn.angle)[kept], np.array(animation.turn.axis)
     turned = [{name: _turned(points, angle, axis) for name, points in side.items()} for side in sides]
-    pins = np.column_stack([still[:, 0] - axis[0], still[:, 2]])
-    on_axis = np.linalg.norm(still[:, :2] - axis, axis=1) < _FIXED
-    return _view(t, [_seen(side, [0, 2]) for side in turned], captions, pins[on_axis], (FROM_AXIS, 'z'), above)
+    moved = [None if place is None else _placed_turned(place, solids, angle, axis) for place in places]
+    return _view(t, _drawn(solids, moved, radii, SIDE), [_seen(side, [0, 2]) for side in turned], captions,
+                 (FROM_AXIS, 'z'), above)
 
 
-def _view(t: np.ndarray, sides: list[dict[str, np.ndarray]], captions: tuple[str, ...], pins: np.ndarray,
+def _drawn(solids: Solids, places: list[np.ndarray | None], radii: np.ndarray, view: np.ndarray | None
+           ) -> tuple[SolidView, ...]:
+    """Stand, measured and estimated solids in a view, from above where it is None."""
+    found: list[tuple[int, SolidView]] = []
+    for ghost, parts, place in ((False, solids.parts, places[0]), (True, solids.ghost, places[1])):
+        if place is None:
+            continue
+        flat = seen_above(parts, place) if view is None else seen_from(place, view)
+        for k, part in enumerate(parts):
+            if ghost and part.kind == 'stand':
+                continue
+            rank = 0 if part.kind == 'stand' else 1 if ghost else 2 + ORDER.index(part.kind)
+            if part.kind == 'load':
+                own = flat[:, k].copy()
+                own[:, 1:] = np.eye(2) * (radii + (GHOST - 1.0) / 2 * solids.thick * ghost)[:, None, None]
+                found.append((rank, SolidView(part.kind, part.polygon, own, ghost)))
+            elif view is not None:
+                found.append((rank, SolidView(part.kind, part.polygon, flat[:, k], ghost, part.pins, part.pin)))
+            else:
+                for offset in part.offsets:
+                    own = flat[:, k].copy()
+                    own[:, 0] += offset / part.across * own[:, 2]
+                    found.append((rank, SolidView(part.kind, SQUARE, own, ghost)))
+    return tuple(drawn for _, drawn in sorted(found, key=lambda item: item[0]))
+
+
+def _view(t: np.ndarray, solids: tuple[SolidView, ...], sides: list[dict[str, np.ndarray]], captions: tuple[str, ...],
           labels: tuple[str, str], above: Scene | None = None) -> Scene | None:
-    points = np.concatenate([part.reshape(-1, 2) for side in sides for part in side.values()] or [np.empty((0, 2))])
-    points = points[np.isfinite(points).all(axis=1)]
-    if points.size == 0:
+    corners = [drawn.places[:, :1] + drawn.polygon[:, :1] * drawn.places[:, 1:2] + drawn.polygon[:, 1:]
+               * drawn.places[:, 2:] for drawn in solids]
+    moving = [part.reshape(-1, 2) for part, drawn in zip(corners, solids) if drawn.kind != 'stand']
+    if not any(np.isfinite(part).all(axis=1).any() for part in moving):
         return None
+    points = np.concatenate([part.reshape(-1, 2) for part in corners])
+    points = points[np.isfinite(points).all(axis=1)]
     low, high = points.min(axis=0), points.max(axis=0)
-    margin = 0.08 * float(np.max(high - low)) or 0.5
+    margin = 0.06 * float(np.max(high - low)) or 0.5
     extent = float(low[0] - margin), float(high[0] + margin), float(low[1] - margin), float(high[1] + margin)
-    return Scene(t, sides[0], sides[1], captions, extent, pins, labels, above)
+    return Scene(t, solids, sides[0], sides[1], captions, extent, labels, above)
 
 
 def _seen(side: dict[str, np.ndarray], axes: list[int]) -> dict[str, np.ndarray]:
@@ -86,22 +143,23 @@ def _turned(points: np.ndarray, angle: np.ndarray, axis: np.ndarray) -> np.ndarr
     return np.stack([c * x + s * y, c * y - s * x, points[:, :, 2]], axis=2)
 
 
+def _placed_turned(places: np.ndarray, solids: Solids, angle: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Places (frames, parts, 4, 3) likewise; the stand, which does not swing, is only moved."""
+    still = np.array([part.kind == 'stand' for part in solids.parts])
+    found = places.copy()
+    found[:, ~still, 0] = _turned(places[:, ~still, 0], angle, axis)
+    found[:, still, 0, :2] -= axis
+    for row in (1, 2, 3):
+        found[:, ~still, row] = _turned(places[:, ~still, row], angle, np.zeros(2))
+    return found
+
+
 def _thin(t: np.ndarray, rate: float) -> np.ndarray:
     """Indices of the first frame in each period of 1/rate, and of the last frame."""
     if t.size == 0:
         return np.empty(0, dtype=int)
     period = np.floor((t - t[0]) * rate + 1e-6)
     return np.unique(np.append(np.unique(period, return_index=True)[1], t.size - 1))
-
-
-def _pins(parts: dict[str, np.ndarray]) -> np.ndarray:
-    """Points (n, 3) of bodies and cylinders that stand still over all frames, each once."""
-    tracks = [points[:, k] for name, points in parts.items() if kind_of(name) != 'payload'
-              for k in range(points.shape[1])]
-    tracks = [track[np.isfinite(track).all(axis=1)] for track in tracks]
-    still = [track[0] for track in tracks if len(track) > 1 and np.all(np.ptp(track, axis=0) < _FIXED)]
-    moves = any(len(track) > 1 and np.any(np.ptp(track, axis=0) >= _FIXED) for track in tracks)
-    return np.unique(np.round(still, 6), axis=0) if still and moves else np.empty((0, 3))
 
 
 def write_still(scene: Scene, path: Path) -> None:
@@ -113,9 +171,9 @@ def write_still(scene: Scene, path: Path) -> None:
         for axes, view in zip(figure.axes, _views(scene)):
             _draw_frame(axes, view, frame, 0.45 + 0.55 * (k + 1) / len(poses))
         _label_pose(ax, scene, frame)
-    for color, width, label in ((_BODY, 2, 'estimated'), (_GHOST, 7, 'measured')):
+    for color, label in ((_BODY, 'estimated'), (_GHOST, 'measured')):
         if label == 'estimated' or scene.measured:
-            ax.plot([], [], color=color, linewidth=width, alpha=1.0 if width == 2 else _GHOST_SHARE, label=label)
+            ax.fill([], [], color=color, alpha=1.0 if color == _BODY else _GHOST_SHARE, label=label)
     ax.legend(loc='upper left', frameon=False, fontsize=9)
     figure.savefig(path)
 
@@ -155,43 +213,31 @@ def _canvas(views: list[Scene], width: float, dpi: int) -> Figure:
 
 
 def _frame(ax: Axes, view: Scene, widest: float) -> None:
-    """Axes with the pins of the ground; ``widest``, m, of all views that share the width."""
+    """Axes; ``widest``, m, of all views that share the width."""
     left, right, low, high = view.extent
     right = max(right, left + widest)
     style_axes(ax)
     ax.set_aspect('equal', adjustable='box')
     ax.set(xlim=(left, right), ylim=(low, high))
     name_axes(ax, '', *(f'{label} [m]' for label in view.labels))
-    size = 0.03 * max(right - left, high - low)
-    for x, z in view.pins:
-        ax.fill([x, x - size, x + size], [z, z - 1.6 * size, z - 1.6 * size], color='#c3c8d0', zorder=1)
-        ax.plot([x - 1.5 * size, x + 1.5 * size], [z - 1.6 * size] * 2, color=INK, linewidth=1.5, zorder=1)
 
 
 def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list[Artist]:
     """Draw one pose; the artists come back so that an animation can remove them."""
-    drawn: list[Artist] = []
-    for name, points in scene.measured.items():
-        x, z = points[frame].T
-        drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=_GHOST_SHARE * alpha,
-                         linewidth=16, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
-    for name, points in scene.estimated.items():
-        drawn += _draw_part(ax, kind_of(name), points[frame, :, 0], points[frame, :, 1], alpha)
-    return drawn
-
-
-def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) -> list[Artist]:
-    if kind == 'payload':
-        return [*ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)]
-    if kind == 'cylinder':
-        return [*ax.plot(x[1:], z[1:], color=_ROD, linewidth=3.5, alpha=alpha, zorder=4),
-                *ax.plot(x[:2], z[:2], color=_TUBE, linewidth=6.5, alpha=alpha, solid_capstyle='butt', zorder=4)]
-    closed = len(x) > 3 and np.allclose((x[0], z[0]), (x[-1], z[-1]))
-    shade, edge = (tuple(1.0 - share * alpha * (1.0 - np.array(to_rgb(color)))) for share, color in (
-        (0.75, _BODY), (1.0, INK)))         # opaque, also where it is pale
-    line = partial(ax.plot, x, z, zorder=3, solid_joinstyle='round', solid_capstyle='round')
-    return [*line(color=edge, linewidth=8.5), *(ax.fill(x, z, color=shade, linewidth=0, zorder=3) if closed else []),
-            *line(color=shade, linewidth=6.5), *ax.plot(x, z, 'o', color=edge, markersize=2.5, zorder=3)]
+    found: list[Artist] = []
+    for solid in scene.solids:
+        x, y = solid.at(frame).T
+        if not np.isfinite(x + y).all():
+            continue
+        if solid.ghost:
+            found += ax.fill(x, y, color=_GHOST, alpha=_GHOST_SHARE * alpha, linewidth=0, zorder=2)
+            continue
+        face, edge = (tuple(1.0 - alpha * (1.0 - np.array(to_rgb(color)))) for color in (FILLS[solid.kind], INK))
+        above = 3 + ORDER.index(solid.kind) / 10
+        found += ax.fill(x, y, facecolor=face, edgecolor=edge, linewidth=0.8, zorder=above)
+        for pin in solid.pins_at(frame):
+            found += ax.fill(*pin.T, color=edge, linewidth=0, zorder=above + 0.05)
+    return found
 
 
 def _heights(scene: Scene) -> np.ndarray:

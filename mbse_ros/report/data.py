@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import MbseError
+from .solids import Solids
 
 # Readable on white and on dark grey, and distinguishable for people who do not see red and green.
 COLORS = {
@@ -26,6 +27,8 @@ COLORS = {
     'bound': '#8b929c',
     'updating': '#37a56b',
 }
+FILLS = {'stand': '#c3c8d0', 'body': COLORS['estimated'], 'rod': '#d5dbe3', 'barrel': '#4a5361',
+         'load': COLORS['true']}        # of solids
 PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
 HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548', '#5c7cfa', '#343a40')
 
@@ -152,7 +155,8 @@ class Animation(Timed):
     ``t`` (frames,) s; ``estimated`` and ``measured`` map a name to (frames, k, 3) points, m, in the machine frame.
     Names: ``cylinder/<name>`` is base, gland, rod eye; ``payload`` is one point; any other is a body, filled where its
     outline closes. ``captions`` is one text per frame, e.g. ``'50.2 kg'``. A machine with a ``turn`` is drawn from its
-    own side, as seen by who swings with it, and from above.
+    own side, as seen by who swings with it, and from above. ``solids``: its shapes, by default made from its lines;
+    ``mass`` (frames,) kg, by which the load is drawn.
     """
 
     t: np.ndarray
@@ -160,6 +164,8 @@ class Animation(Timed):
     measured: Mapping[str, np.ndarray] | None = None
     captions: Sequence[str] = ()
     turn: Turn | None = None
+    solids: Solids | None = None
+    mass: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,10 +177,19 @@ class Animation(Timed):
                                       f'shape ({self.t.size}, k, 3)')
             object.__setattr__(self, which, lines)
 
+    @property
+    def shapes(self) -> Solids | None:
+        """Its solids; None where no frame is known to make them from."""
+        whole = np.all([np.isfinite(line).all(axis=(1, 2)) for line in self.estimated.values()], axis=0)
+        if self.solids is not None or not self.estimated or not whole.any():
+            return self.solids if self.estimated else None
+        return Solids({name: line[np.argmax(whole)] for name, line in self.estimated.items()})
 
-def kind_of(name: str) -> str:
-    """How a part is drawn: cylinder, payload or body."""
-    return 'cylinder' if name.startswith('cylinder/') else 'payload' if name == 'payload' else 'body'
+    @property
+    def radii(self) -> np.ndarray:
+        """Of the load's ball (frames,), m."""
+        solids, mass = self.shapes, np.full(self.t.size, np.nan) if self.mass is None else np.asarray(self.mass)
+        return np.array([0.0 if solids is None else solids.load_radius(float(one)) for one in mass])
 
 
 @dataclass(frozen=True)

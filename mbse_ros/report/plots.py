@@ -165,7 +165,7 @@ def corner_text(ax: Axes, text: str, size: float) -> Text:
 def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list[Artist]], rate: float,
               colors: int, path: Path) -> None:
     """A looping GIF, ``rate`` frames a second: what is on the figure is drawn once, the artists that ``draw`` makes of
-    each frame over it; in the colours of the first frame, so that they do not flicker."""
+    each frame over it; in the colours of the middle frame, so that they do not flicker."""
     canvas: Any = figure.canvas
     images: list[Image.Image] = []
     canvas.draw()
@@ -175,9 +175,10 @@ def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list[
         for artist in sorted(draw(frame), key=lambda artist: artist.get_zorder()):
             figure.draw_artist(artist)
             artist.remove()
-        image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
-        images.append(image.quantize(colors, palette=next(iter(images), None), dither=0))  # type: ignore[arg-type]
-    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0)
+        images.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB'))
+    palette = images[len(images) // 2].quantize(colors)
+    first, *rest = (image.quantize(colors, palette=palette, dither=0) for image in images)  # type: ignore[arg-type]
+    first.save(path, save_all=True, append_images=rest, duration=round(1000 / rate), loop=0)
 
 
 def spread_frames(count: int, most: int) -> np.ndarray:

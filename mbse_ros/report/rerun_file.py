@@ -4,7 +4,6 @@ words. Whole columns at once: a log of minutes takes a second."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,15 +12,14 @@ import numpy as np
 
 from ..errors import MbseError, MissingModuleError
 from .charts import charts_of
-from .data import COLORS, PALETTE, Animation, Chart, Panel, PayloadTrack, Run, kind_of
+from .data import COLORS, FILLS, PALETTE, Animation, Chart, Panel, PayloadTrack, Run
 from .series import equal_runs
+from .solids import Solid, quaternions
 from .text import slug
 
 APPLICATION = 'mbse_ros'
 MACHINE, CHARTS, STATUS, ANSWER = 'machine', 'charts', 'status', 'answer'
-_THICK = {'barrel': 0.045, 'rod': 0.02, 'cylinder': 0.03, 'payload': 0.06, 'body': 0.02}   # m, radius of a line, point
-CYLINDER_POINTS = 3     # of its outline: eye of the barrel, its end, eye of the rod
-_BEHIND = 0.6                                                   # share of it of the measured machine
+GHOST_ALPHA = 110       # of 255
 
 
 class ViewerError(MbseError):
@@ -77,19 +75,41 @@ class _Sink:
         self._rr, self._recording, self._start = rr, recording, np.datetime64(start_ns, 'ns')
 
     def machine(self, animation: Animation) -> None:
-        """Lines and points of both machines, in m; a part that is not known at a time is not there."""
-        rr = self._rr
+        """Solids of both machines, each made once and then moved; a pose that is not known is not there."""
+        rr, solids = self._rr, animation.shapes
         self._recording.log(MACHINE, rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
-        for which, lines in (('estimated', animation.estimated), ('measured', animation.measured or {})):
-            for name, points, part in _parts(lines):
-                kind, place = kind_of(name), f'{MACHINE}/{which}/{name}' + f'/{part}' * bool(part)
-                size = _THICK[part or kind] * (1.0 if which == 'estimated' else _BEHIND)
-                color = COLORS['true'] if kind == 'payload' and which == 'estimated' else COLORS[which]
-                shape = rr.Points3D if points.shape[1] == 1 else rr.LineStrips3D
-                self._recording.log(place, shape.from_fields(radii=size, colors=_color(color)), static=True)
-                known = np.isfinite(points).all(axis=(1, 2))
-                items = {'positions': points[known, 0]} if shape is rr.Points3D else {'strips': points[known]}
-                self._send(place, animation.t, shape.columns(**items).partition(known.astype(int)))
+        if solids is None:
+            return
+        for which, parts, lines in (('estimated', solids.parts, animation.estimated),
+                                    ('measured', solids.ghost, animation.measured)):
+            places = solids.placed(lines) if lines else np.empty((0, len(parts), 4, 3))
+            for k, part in enumerate(parts if lines else ()):
+                place = f'{MACHINE}/{which}/{part.name}' + f'/{part.kind}' * (part.kind in ('barrel', 'rod'))
+                color = _color(COLORS['measured'] if which == 'measured' else FILLS[part.kind])
+                if part.kind == 'load':
+                    known = np.isfinite(places[:, k]).all(axis=(1, 2))
+                    self._recording.log(place, rr.Points3D.from_fields(colors=color), static=True)
+                    self._send(place, animation.t, rr.Points3D.columns(
+                        positions=places[known, k, 0], radii=animation.radii[known]).partition(known.astype(int)))
+                elif which == 'estimated' or part.kind != 'stand':
+                    for number, offset in enumerate(part.offsets):
+                        self._solid(place + f'/{number}' * (len(part.offsets) > 1), animation.t, part,
+                                    places[:, k], offset, (*color, GHOST_ALPHA if which == 'measured' else 255))
+
+    def _solid(self, place: str, t: np.ndarray, part: Solid, places: np.ndarray, offset: float,
+               color: tuple[int, ...]) -> None:
+        """Its mesh, and where it is, (frames, 4, 3); of no size where that is not known."""
+        rr, mesh = self._rr, part.triangles()
+        self._recording.log(place, rr.Mesh3D(
+            vertex_positions=mesh, triangle_indices=np.arange(len(mesh)).reshape(-1, 3), albedo_factor=color,
+            vertex_normals=np.repeat(np.cross(mesh[1::3] - mesh[::3], mesh[2::3] - mesh[::3]), 3, axis=0)), static=True)
+        known = np.isfinite(places).all(axis=(1, 2))
+        axes = np.where(known[:, None, None], places[:, 1:], np.eye(3))
+        length = np.linalg.norm(axes[:, 0], axis=1)
+        axes[:, 0] /= np.maximum(length, 1e-12)[:, None]
+        scale = known[:, None] * np.column_stack([length, np.ones((len(length), 2))])
+        origin = np.where(known[:, None], places[:, 0] + offset * axes[:, 2], 0.0)
+        self._send(place, t, rr.Transform3D.columns(translation=origin, quaternion=quaternions(axes), scale=scale))
 
     def panel(self, place: str, panel: Panel) -> None:
         """Each curve, and the two edges of each band, in the unit shown; nothing at a gap breaks the line."""
@@ -116,15 +136,6 @@ class _Sink:
         rr = self._rr
         rr.send_columns(place, [rr.TimeColumn('time', duration=t), rr.TimeColumn('stamp', timestamp=stamps)],
                         columns, recording=self._recording, strict=True)
-
-
-def _parts(lines: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray, str]]:
-    """Names and points (frames, k, 3) of what is one line or point; of a cylinder apart 'barrel' and 'rod'."""
-    for name, points in lines.items():
-        if kind_of(name) == 'cylinder' and points.shape[1] == CYLINDER_POINTS:
-            yield from ((name, points[:, :2], 'barrel'), (name, points[:, 1:], 'rod'))
-        else:
-            yield name, points, ''
 
 
 def _color(text: str) -> tuple[int, ...]:

@@ -20,13 +20,9 @@ class Scene {
     this.left = (this.width - this.scale * (this.xMax - this.xMin)) / 2;
     root.setAttribute('viewBox', `0 0 ${this.width} ${this.height + 18}`);
     this.drawGrid(root);
-    data.pins.forEach(pin => this.drawPin(root, pin));
-    this.parts = data.parts.map(part => ({...part, estimated: floats(part.estimated),
-                                          measured: part.measured && floats(part.measured)}));
+    this.payload = Object.fromEntries(Object.entries(data.payload).map(([side, points]) => [side, floats(points)]));
     this.drawTrail(root);
-    this.draws = [];
-    this.parts.forEach(part => part.measured && this.addShape(root, part, part.measured, 'ghost'));
-    this.parts.forEach(part => this.addPart(root, part));
+    this.draws = data.solids.map(solid => this.addSolid(root, solid));
   }
 
   x(value) { return this.left + this.scale * (value - this.xMin); }
@@ -51,18 +47,12 @@ class Scene {
     svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = `${this.labels[1]} [m]`;
   }
 
-  drawPin(root, [px, pz]) {
-    const x = this.x(px), y = this.y(pz), s = 11;
-    svg('polygon', root, {class: 'pin', points: `${x},${y} ${x - s},${y + 1.6 * s} ${x + s},${y + 1.6 * s}`});
-    svg('line', root, {class: 'ground', x1: x - 1.5 * s, x2: x + 1.5 * s, y1: y + 1.6 * s, y2: y + 1.6 * s});
-  }
-
   drawTrail(root) {
-    const payload = this.parts.find(part => part.kind === 'payload');
-    if (!payload) return;
+    const points = this.payload.estimated;
+    if (!points) return;
     let path = '', pen = 'M';
     for (let k = 0; k < this.t.length; k++) {
-      const x = payload.estimated[2 * k], z = payload.estimated[2 * k + 1];
+      const x = points[2 * k], z = points[2 * k + 1];
       if (!Number.isFinite(x + z)) { pen = 'M'; continue; }
       path += `${pen}${this.x(x).toFixed(1)} ${this.y(z).toFixed(1)}`;
       pen = 'L';
@@ -70,33 +60,18 @@ class Scene {
     svg('path', root, {class: 'trail', d: path});
   }
 
-  addPart(root, part) {
-    if (part.kind === 'payload') return this.addShape(root, part, part.estimated, 'payload');
-    if (part.kind === 'cylinder') {
-      this.addShape(root, part, part.estimated, 'rod', 1, part.count);
-      return this.addShape(root, part, part.estimated, 'tube', 0, Math.min(2, part.count));
-    }
-    const p = part.estimated, last = 2 * (part.count - 1);
-    const closed = part.count > 3 && Math.hypot(p[0] - p[last], p[1] - p[last + 1]) < 1e-6;
-    this.addShape(root, part, p, closed ? 'body closed' : 'body');
-  }
-
-  addShape(root, part, points, look, first = 0, stop = part.count) {
-    const round = part.kind === 'payload';
-    const node = svg(round ? 'circle' : 'polyline', root, {class: look});
-    if (round) node.setAttribute('r', look === 'ghost' ? 15 : 9);
-    this.draws.push((a, b, w) => {
-      const coordinates = [];
-      for (let k = first; k < stop; k++) {
-        const i = 2 * (a * part.count + k), j = 2 * (b * part.count + k);
-        const x = this.x((1 - w) * points[i] + w * points[j]), y = this.y((1 - w) * points[i + 1] + w * points[j + 1]);
-        if (Number.isFinite(x + y)) coordinates.push([x.toFixed(2), y.toFixed(2)]);
-      }
-      node.style.display = coordinates.length === stop - first ? '' : 'none';
-      if (!coordinates.length) return;
-      if (round) { node.setAttribute('cx', coordinates[0][0]); node.setAttribute('cy', coordinates[0][1]); }
-      else node.setAttribute('points', coordinates.map(pair => pair.join(',')).join(' '));
-    });
+  // Its shape is made once; where its origin, x and y are moves it.
+  addSolid(root, solid) {
+    const places = floats(solid.places);
+    const node = svg('g', root, {class: solid.ghost ? 'ghost' : solid.kind});
+    svg('polygon', node, {points: solid.polygon.map(pair => pair.join(',')).join(' ')});
+    solid.pins.forEach(([cx, cy]) => svg('circle', node, {cx, cy, r: solid.pin}));
+    return (a, b, w) => {
+      const [ox, oz, xx, xz, yx, yz] = [0, 1, 2, 3, 4, 5].map(k => (1 - w) * places[6 * a + k] + w * places[6 * b + k]);
+      const known = Number.isFinite(ox + oz + xx + xz + yx + yz), s = this.scale;
+      node.style.display = known ? '' : 'none';
+      if (known) node.setAttribute('transform', `matrix(${[s * xx, -s * xz, s * yx, -s * yz, this.x(ox), this.y(oz)].map(v => v.toFixed(3)).join(' ')})`);
+    };
   }
 
   // Draw the pose at time t, linear between the frames; returns the frame before it.
@@ -110,9 +85,9 @@ class Scene {
 
   // Measured minus estimated payload point at a frame along the two axes, m.
   gap(frame) {
-    const p = this.parts.find(part => part.kind === 'payload');
-    if (!p || !p.measured) return [NaN, NaN];
-    return [0, 1].map(k => p.measured[2 * frame + k] - p.estimated[2 * frame + k]);
+    const {estimated, measured} = this.payload;
+    if (!estimated || !measured) return [NaN, NaN];
+    return [0, 1].map(k => measured[2 * frame + k] - estimated[2 * frame + k]);
   }
 }
 

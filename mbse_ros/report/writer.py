@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 from ..resources import write_whole
 from .charts import charts_of
 from .crane import FRAME_RATE, Scene, scene_of, write_crane_gif, write_still
-from .data import Band, Chart, Clock, Curve, Panel, Run, Strip, Table, Timed, kind_of
+from .data import Band, Chart, Clock, Curve, Panel, Run, Strip, Table, Timed
 from .plots import write_png
 from .series import band_outline, break_holes, decimate, finite_runs
 from .text import mass_answer, wall_time
@@ -259,9 +259,11 @@ def _headings(panel: Panel, y: float) -> list[dict[str, Any]]:
 
 def scene_json(scene: Scene) -> dict[str, Any]:
     """The scene for the script of the page; points as packed floats, frame by frame."""
-    parts = [{'name': name, 'kind': kind_of(name), 'count': points.shape[1], 'estimated': packed(points)['bdata'],
-              'measured': packed(scene.measured[name])['bdata'] if name in scene.measured else None}
-             for name, points in scene.estimated.items()]
-    return {'t': packed(scene.t)['bdata'], 'parts': parts, 'captions': list(scene.captions),
-            'extent': list(scene.extent), 'pins': scene.pins.round(6).tolist(), 'labels': list(scene.labels),
+    solids = [{'kind': one.kind, 'ghost': one.ghost, 'polygon': one.polygon.round(6).tolist(),
+               'pins': one.pins.round(6).tolist(), 'pin': one.pin, 'places': packed(one.places)['bdata']}
+              for one in scene.solids]
+    points = {side: packed(lines['payload'])['bdata'] for side, lines in (
+        ('estimated', scene.estimated), ('measured', scene.measured)) if 'payload' in lines}
+    return {'t': packed(scene.t)['bdata'], 'solids': solids, 'payload': points, 'captions': list(scene.captions),
+            'extent': list(scene.extent), 'labels': list(scene.labels),
             'above': scene_json(scene.above) if scene.above else None}

@@ -105,7 +105,10 @@ def test_the_machine_is_drawn_from_its_own_side_and_from_above(estimate):
     scene = scene_of(animation, 30.0)
     assert scene.labels == (FROM_AXIS, 'z') and scene.above.labels == ('x', 'y')
     assert np.ptp(scene.estimated['upper'], axis=0).max() < 1e-9
-    np.testing.assert_allclose(scene.pins, [[0.0, 1.1206]], atol=1e-6)
+    stand, upper = (next(one for one in scene.solids if one.kind == kind and not one.ghost)
+                    for kind in ('stand', 'body'))
+    assert np.ptp(stand.at(0)[:, 1]) > 1.0 and np.ptp(upper.places, axis=0).max() < 1e-9
+    np.testing.assert_allclose(stand.at(0)[:, 0].mean(), 0.0, atol=1e-6)
     swung = scene.above.estimated['upper'][:, 1] - scene.above.estimated['upper'][:, 0]
     angle = np.unwrap(np.arctan2(swung[:, 1], swung[:, 0]))
     np.testing.assert_allclose(angle - angle[0], animation.turn.angle - animation.turn.angle[0], atol=1e-9)

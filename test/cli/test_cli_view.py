@@ -98,12 +98,15 @@ def test_the_recording_is_the_estimate(bag, tmp_path):
     stamps = [stamp for batch in found['/machine/estimated/boom']
               for stamp in batch.column('stamp').cast('int64').to_pylist()]
     places = {output.state.stamp_ns: output.state.mean[-1, :1] for output in outputs}
-    _, strips = column('/machine/estimated/boom', 'LineStrips3D:strips')
-    for stamp, strip in list(zip(sorted(stamps), strips))[::20]:
+    _, origins = column('/machine/estimated/boom', 'Transform3D:translation')
+    (_, barrels), (_, rods), (_, sizes) = (column(f'/machine/estimated/cylinder/lift/{part}', f'Transform3D:{what}')
+                                           for part, what in (('barrel', 'translation'), ('rod', 'translation'),
+                                                              ('rod', 'scale')))
+    for stamp, boom, barrel, rod, size in list(zip(sorted(stamps), origins, barrels, rods, sizes))[::20]:
         own = min(places, key=lambda one: abs(one - stamp))
         assert abs(own - stamp) < 2
-        assert np.allclose(strip[0], machine.outline_at(machine.position(places[own]))['boom'], atol=1e-5)
-    (_, tubes), (_, rods) = (column(f'/machine/estimated/cylinder/lift/{part}', 'LineStrips3D:strips')
-                             for part in ('barrel', 'rod'))
-    assert len(tubes) == len(rods) == len(strips)
-    assert all(np.allclose(tube[0][1], bar[0][0]) for tube, bar in zip(tubes, rods))     # the rod leaves the barrel
+        lines = machine.outline_at(machine.position(places[own]))
+        base, gland, eye = lines['cylinder/lift']
+        for found, expected in ((boom, lines['boom'][0]), (barrel, base), (rod, gland)):
+            assert np.allclose(found[0], expected, atol=1e-5)
+        assert np.isclose(size[0][0], np.linalg.norm(eye - gland), atol=1e-5)

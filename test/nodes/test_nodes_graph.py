@@ -61,7 +61,7 @@ def test_estimates_follow_the_truth(watched):
 def test_markers_show_both_machines_and_the_payload(watched):
     watched.until(lambda: len(watched.heard('markers')) >= 30 and watched.heard('payload')[-1].samples > 0)
     kinds = {(m.ns, m.type) for message in watched.heard('markers') for m in message.markers}
-    assert kinds >= {('measured', Marker.LINE_STRIP), ('estimated', Marker.LINE_STRIP), ('payload', Marker.SPHERE),
+    assert kinds >= {('measured', Marker.TRIANGLE_LIST), ('estimated', Marker.CYLINDER), ('payload', Marker.SPHERE),
                      ('payload', Marker.TEXT_VIEW_FACING)}
     text = [m.text for message in watched.heard('markers') for m in message.markers if m.text][-1]
     assert 'kg' in text and '95 %' in text

@@ -76,11 +76,11 @@ def test_nothing_is_lost_and_the_state_follows_the_truth(watched):
 def test_joints_of_the_urdf_and_both_machines_are_there(watched):
     machine = load_machine('zx200')
     assert set(newest(watched, 'estimated/joint_states').name) == set(machine.model.names)
-    lines = [name for name in machine.outline(machine.model.start.q[machine.model.z]) if name != 'payload']
+    plates = [part for part in machine.solids.parts if part.kind in ('body', 'stand')]
     watched.until(lambda: {m.ns for array in watched.heard('markers') for m in array.markers}
                   >= {'measured', 'estimated', 'payload'})
     drawn = newest(watched, 'markers').markers
-    assert len([m for m in drawn if m.ns == 'estimated' and m.points]) == len(lines)
+    assert len([m for m in drawn if m.ns == 'estimated' and m.points]) == len(plates)
     assert len({(m.header.stamp.sec, m.header.stamp.nanosec) for m in drawn}) == 1
 
 

@@ -17,7 +17,6 @@ from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from visualization_msgs.msg import Marker
 
 from mbse_ros.bags.channel_samples import SensorFields, topic_readers
 from mbse_ros.bags.messages import segment_record
@@ -217,17 +216,14 @@ def test_both_machines_are_drawn_with_their_loops(chain):
         chain.viewer.on_state(serialize_message(message))
     drawn = chain.viewer.sinks['markers'].messages
     assert len(drawn) >= 19 and not chain.viewer.warned
-    ghost, solid = ([m for m in drawn[-1].markers if m.ns == ns and m.type == Marker.LINE_STRIP]
-                    for ns in ('measured', 'estimated'))
     stamp, = {to_ns(m.header.stamp) for m in drawn[-1].markers}
-    truth = chain.truth_at(stamp)
-    lines = chain.machine.outline(np.array(truth.position))
-    names = sorted(name for name in lines if name != 'payload')
-    assert {'link', 'rocker', 'bucket', 'upper', 'cylinder/bucket'} <= set(names)
-    for strips in (solid, ghost):
-        assert len(strips) == len(names)
-        for name, strip in zip(names, strips):
-            np.testing.assert_allclose([[p.x, p.y, p.z] for p in strip.points], lines[name], atol=0.05, err_msg=name)
+    places = chain.machine.solids.placed(chain.machine.outline(np.array(chain.truth_at(stamp).position)))
+    names = [(part.name, place[0]) for part, place in zip(chain.machine.solids.parts, places) if part.kind == 'body']
+    assert {'link', 'rocker', 'bucket', 'upper'} <= {name for name, _ in names}
+    for ns in ('measured', 'estimated'):
+        found = [m.pose.position for m in drawn[-1].markers if m.ns == ns and m.points][-len(names):]
+        for (name, origin), p in zip(names, found):
+            np.testing.assert_allclose([p.x, p.y, p.z], origin, atol=0.05, err_msg=name)
 
 
 def test_a_machine_that_is_not_measured_by_its_coordinates_has_no_ghost(make, tmp_path):     # noqa: F811

@@ -109,9 +109,10 @@ def luminance(color):
 def test_rods_are_seen_on_the_measured_machine():
     """In pictures and, in daylight, on the page: a contrast of 3 (WCAG 2.2, 1.4.11)."""
     style = files('mbse_ros.report').joinpath('page.css').read_text()
-    rod, measured = (re.search(rf'--{name}: (#\w+);', style).group(1) for name in ('rod', 'grey'))
-    share = float(re.search(r'circle.ghost {.*fill-opacity: ([.\d]+)', style).group(1))
-    for front, back, part in (crane._ROD, crane._GHOST, crane._GHOST_SHARE), (rod, measured, share):
+    ink, measured = (re.search(rf'--{name}: (#\w+);', style).group(1) for name in ('ink', 'grey'))
+    share = float(re.search(r'\.ghost polygon {.*fill-opacity: ([.\d]+)', style).group(1))
+    assert 'stroke: var(--ink)' in style
+    for front, back, part in (crane.INK, crane._GHOST, crane._GHOST_SHARE), (ink, measured, share):
         mixed = 1.0 - part * (1.0 - np.array(to_rgb(back)))
         assert (luminance(mixed) + 0.05) / (luminance(front) + 0.05) >= 3.0
 

@@ -90,7 +90,8 @@ def _payload(random: np.random.Generator, t: np.ndarray, v: np.ndarray, a: np.nd
 
 def _animation(random: np.random.Generator, t: np.ndarray, z: np.ndarray) -> Animation:
     captions = [f'{50 + 5 * np.exp(-k / 150):.1f} kg' if k > 60 else 'no mass yet' for k in range(t.size)]
-    return Animation(t, _outline(z), _outline(z + random.normal(0, 4e-4, z.size)), captions)
+    return Animation(t, _outline(z), _outline(z + random.normal(0, 4e-4, z.size)), captions,
+                     mass=np.full(t.size, 50.0))
 
 
 def _outline(z: np.ndarray) -> dict[str, np.ndarray]:

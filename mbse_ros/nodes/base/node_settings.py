@@ -153,8 +153,9 @@ class VisualizationSettings(Settings):
 
     rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
     frame_id: str = setting('machine', 'Frame of the markers: the fixed frame in RViz')
-    line_width: float = setting(0.0, "Width of the lines; 0: by the machine's size", 'm', 0.0, 1.0)
     ghost_opacity: float = setting(0.35, 'Opacity of the measured machine', '', 0.0, 1.0)
+    magnification: float = setting(1.0, 'How many times as far from the estimate the measured machine is drawn as it '
+                                        'is, to see small differences', '', 0.0, 1000.0)
     text_height: float = setting(0.0, "Height of the letters; 0: by the machine's size", 'm', 0.0, 2.0)
 
 
@@ -306,7 +307,6 @@ class LinkageNodeSettings(MechanismSensorSettings):
                             'file, as bodies.coupler.mass, separated by blanks')
     frame_id: str = setting('mechanism', 'Frame of the markers: the fixed frame in RViz')
     marker_rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
-    line_width: float = setting(0.0, "Width of the lines; 0: by the mechanism's size", 'm', 0.0, 10.0)
 
     def load(self, *free: str) -> Model:
         """With the numbers that a filter may estimate, too."""

@@ -12,6 +12,7 @@ from ...errors import MbseError
 from ...machine import Machine
 from ...machine.hanging import down
 from ...payload.pointing import pointing
+from ...report.solids import DENSITY, seen_from
 from ...scale.reading import radius_origin
 from ...scale.scale_file import ScaleFile
 from ...streams.records import StateEstimate
@@ -19,7 +20,8 @@ from ..messages.outline import MeasuredPosition, machine_box
 
 
 class SideView:
-    """Estimated and measured machine, by part points (k, 2) in m: distance from the axis of the radii, and height."""
+    """Solids of the estimated and the measured machine, by where their origins, x and y are, (parts, 3, 2), in m:
+    distance from the axis of the radii, and height."""
 
     def __init__(self, machine: Machine, origin: tuple[float, float, float] | None) -> None:
         self._machine, self._measured = machine, MeasuredPosition(machine)
@@ -31,38 +33,44 @@ class SideView:
         """Begin again."""
         self._solved: dict[str, np.ndarray] = {}
 
-    def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
-        """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
+    def of(self, state: StateEstimate) -> dict[str, list[list[list[float]]]]:
+        """By ``estimated`` and ``measured`` the places of a state; what is not known, or cannot be, is left out."""
         return self.at(state.mean[-1, :len(self._machine.coordinates)], self._measured.of(state))
 
-    def at(self, estimated: np.ndarray | None, measured: np.ndarray | None) -> dict[str, dict[str, list[list[float]]]]:
+    def at(self, estimated: np.ndarray | None, measured: np.ndarray | None) -> dict[str, list[list[list[float]]]]:
         """The same of coordinates (g,)."""
         places = {'estimated': estimated, 'measured': measured}
-        found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
+        found = {kind: self._places(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
         return {kind: parts for kind, parts in found.items() if parts}
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the drawing needs besides, m: height of the ``ground``, fixed ``pins`` (k, 2), diameters of cylinders
-        and their rods in ``bores``."""
-        description = self._machine.description
+        """What the drawing needs besides: height of the ``ground``, m; ``solids``, each with its ``polygon`` and that
+        of its ``ghost``; least and largest radius of the load's ``ball``, m, and its ``density``, kg/m3."""
+        solids = self._machine.solids
         ground = float((np.array([0.0, 0.0, machine_box(self._machine).ground]) - self._origin) @ -self._down)
-        pins = [np.pad([item.value for item in point], (0, 3))[:3] for point in description.ground.values()]
-        across = self._across(self._machine.outline(self._machine.model.start.q[self._machine.model.z]))
-        return {'ground': ground, 'pins': [] if not pins else self._seen(np.array(pins), across).tolist(),
-                'bores': {name: [one.bore.value, one.rod.value] for name, one in description.cylinders.items()}}
+        parts = [{'kind': one.kind, 'polygon': one.polygon.round(4).tolist(), 'ghost': ghost.polygon.round(4).tolist(),
+                  'pins': one.pins.round(4).tolist(), 'pin': one.pin}
+                 for one, ghost in zip(solids.parts, solids.ghost)]
+        return {'ground': ground, 'solids': parts, 'density': DENSITY,
+                'ball': [solids.load_radius(0.0), solids.load_radius(np.inf)]}
 
-    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list[list[float]]]:
+    def _places(self, kind: str, z: np.ndarray) -> list[list[list[float]]]:
         try:
             q = self._solved[kind] = self._machine.position(z, self._solved.get(kind))
-            return {name: points.round(3).tolist() for name, points in self._flat(self._machine.outline_at(q)).items()}
         except MbseError:
             self._solved.pop(kind, None)
-            return {}
-
-    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        across = self._across(lines)
-        return {name: self._seen(points, across) for name, points in lines.items()}
+            return []
+        lines, solids = self._machine.outline_at(q), self._machine.solids
+        placed, view = solids.placed(lines), np.array([self._across(lines), -self._down])
+        placed[:, 0] -= self._origin
+        found = seen_from(placed, view)
+        for k, one in enumerate(solids.parts):
+            if one.kind == 'load':      # a ball is round from everywhere
+                found[k, 1:] = np.eye(2)
+            elif one.kind == 'stand':   # does not swing
+                found[k, 1] = [1.0, 0.0]
+        return found.round(4).tolist()
 
     def _across(self, lines: dict[str, np.ndarray]) -> np.ndarray:
         """Level, from the axis to the load (3,): the machine is seen from the side of the plane through both."""
@@ -70,9 +78,6 @@ class SideView:
         out = tip + self._down * -(tip @ self._down)
         length = float(np.linalg.norm(out))
         return out / length if length > 1e-6 else np.eye(3)[0]
-
-    def _seen(self, points: np.ndarray, across: np.ndarray) -> np.ndarray:
-        return np.column_stack([(points - self._origin) @ across, -(points - self._origin) @ self._down])
 
 
 def machine_values(machine: Machine, file: ScaleFile, view: SideView) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import yaml
 
 from ...compiled.cache import cache_folder
@@ -39,8 +40,10 @@ SIMULATED = ". With simulate, empty is none: the simulation's topics"     # of `
 OF_SOME = {'thread_priority', 'cpu_affinity', 'lock_memory', 'latency_budget', 'sensor_reliability', 'sources',
            'sensors', 'estimator', 'options', 'noises'}
 HALF_ANGLE = math.pi / 8        # of the camera: RViz's field of view is 45 degrees high
-WIDE = 1.2                      # width over height of the picture beside the panel
-AROUND = 1.25                   # how much more than the model is seen
+WIDE = 1.22                     # width over height of the picture beside the panel
+VIEWS = {True: (4.85, 0.2), False: (5.0, 0.28)}       # yaw and pitch, rad, on what is flat and what is not
+FILLED = 0.98                   # share of the picture that all the model reaches has
+BEHIND = 0.1                    # of the model's size, the grid of what is flat
 GRID, CELLS = 10.0, 2.0         # cells along the model, and how far the grid goes, in the model's sizes
 A = TypeVar('A', bound=Settings)
 
@@ -272,20 +275,26 @@ def rviz_file(config: str, name: str, box: Box) -> Path:
 
 
 def fitted(config: dict[str, Any], box: Box) -> dict[str, Any]:
-    """A configuration with the whole box in view, and a grid at its ground."""
+    """A configuration with the whole box in view, and a grid at its ground, or behind what is flat."""
     manager = config['Visualization Manager']
-    wide, _, high = (box.high - box.low).tolist()
-    middle = ((box.low + box.high) / 2).tolist()
     view = manager['Views']['Current']
-    view['Distance'] = round(AROUND * max(high, wide / WIDE, 0.1 * box.size) / 2 / math.tan(HALF_ANGLE), 4)
-    view['Focal Point'] = {axis: round(value, 4) for axis, value in zip('XYZ', middle)}
+    ends = np.array([box.low, box.high])
+    corners, focus = np.stack(np.meshgrid(*ends.T), axis=-1).reshape(-1, 3), ends.mean(axis=0)
+    view['Yaw'], view['Pitch'] = yaw, pitch = VIEWS[box.flat]
+    right = np.array([-math.sin(yaw), math.cos(yaw), 0.0])
+    back = np.array([math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)])
+    away = (corners - focus) @ np.column_stack([right / WIDE, np.cross(back, right), back])
+    view['Distance'] = round(float((away[:, 2] + np.abs(away[:, :2]).max(axis=1) / (
+        FILLED * math.tan(HALF_ANGLE))).max()), 4)
+    view['Focal Point'] = {axis: round(float(value), 4) for axis, value in zip('XYZ', focus)}
     view['Near Clip Distance'] = min(0.01, 1e-3 * box.size)
     cell = 10.0 ** math.floor(math.log10(box.size / GRID * 3.2))
     for display in manager['Displays']:
         if display['Class'].endswith('/Grid'):
             display['Cell Size'], display['Plane Cell Count'] = cell, round(CELLS * box.size / cell)
-            flat = display['Plane'] == 'XY'
-            display['Offset'] = {'X': 0, 'Y': 0 if flat else round(float(box.high[1]), 4), 'Z': round(box.ground, 4)}
+            display['Plane'] = 'XZ' if box.flat else 'XY'
+            display['Offset'] = {'X': 0, 'Y': round(BEHIND * box.size, 4) if box.flat else 0,
+                                 'Z': round(box.ground, 4)}
         elif display['Class'].endswith('/Axes'):
             display['Length'], display['Radius'] = round(0.05 * box.size, 5), round(0.0025 * box.size, 6)
         elif display['Class'].endswith('/TF'):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn: lines of a mechanism, how large it is, for widths of lines, heights of letters and the camera, and the
+"""What is drawn: lines of a mechanism, how large it is, for heights of letters and the camera, and the
 measured position of a machine, out of the same message as the estimated one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import casadi as ca
@@ -15,20 +15,28 @@ from ...dynamics.model import Model
 from ...errors import MbseError
 from ...filters.hydraulic_state import direct
 from ...machine import Machine
+from ...report.solids import Solids, spatial
 from ...streams.records import StateEstimate
 
 TURN = np.array([-0.6, 0.6])      # rad, of a joint that is an independent coordinate
-LINE, LETTER = 1 / 60, 1 / 30           # of the size
-MARGIN = 0.3        # of the size, around a mechanism whose motion is not known
+LETTER, ASIDE = 1 / 26, 0.24      # of the size
+MARGIN = 0.2        # of the size, around a mechanism whose motion is not known
 SMALLEST = 1e-3     # m
 
 
 class Box(NamedTuple):
-    """Corners (3,), m, and the height of the lowest point at the start, or of the origin where that is lower."""
+    """Corners (3,), m, and the height of the lowest point at the start, or of the origin where that is lower; whether
+    what is in it moves in a plane, ``flat``, as if drawn on paper."""
 
     low: np.ndarray
     high: np.ndarray
     ground: float
+    flat: bool = False
+
+    @property
+    def above(self) -> np.ndarray:
+        """Where texts begin (3,), m: in the upper corner far from the foot, where no tool comes: it turns about it."""
+        return np.array([self.high[0] - ASIDE * self.size, (self.low[1] + self.high[1]) / 2, self.high[2]])
 
     @property
     def size(self) -> float:
@@ -37,7 +45,10 @@ class Box(NamedTuple):
 
 
 def machine_box(machine: Machine) -> Box:
-    """All poses with one cylinder at an end of its stroke, or one joint turned from the start, the rest as there."""
+    """All poses with one cylinder at an end of its stroke, or one joint turned from the start, the rest as there.
+
+    Across only as it starts: one that swings would be small.
+    """
     start = machine.model.start.q[machine.model.z]
     ends, first = dict(zip(machine.cylinders, machine.stroke)), machine.outline(start)
     found = [first]
@@ -49,7 +60,9 @@ def machine_box(machine: Machine) -> Box:
                 found.append(machine.outline(z))
             except MbseError:       # out of reach while the others stand so
                 continue
-    points = np.vstack([_points(lines) for lines in found])
+    points = np.vstack([*(_points(lines) for lines in found), machine.solids.still])
+    start = np.vstack([_points(first), machine.solids.still])
+    points[:, 1] = points[:, 1].clip(start[:, 1].min(), start[:, 1].max())
     return Box(points.min(axis=0), points.max(axis=0), min(0.0, float(_points(first)[:, 2].min())))
 
 
@@ -58,11 +71,12 @@ def mechanism_box(lines: Mapping[str, np.ndarray], swings: bool = False) -> Box:
     points = np.vstack([_points(lines), np.zeros(3)])
     low, high, ground = points.min(axis=0), points.max(axis=0), min(0.0, float(points[:, 2].min()))
     room = MARGIN * max(float((high - low).max()), SMALLEST)
+    flat = all(row.shape[1] == 2 for row in lines.values())
     if swings:
-        across = float(any(row.shape[1] == 3 for row in lines.values()))
-        high = float(np.linalg.norm(points, axis=1).max()) * np.array([1.0, across, 1.0])
+        high = float(np.linalg.norm(points, axis=1).max()) * np.array([1.0, float(not flat), 1.0])
         low = -high
-    return Box(low - room, high + room, ground)
+    rooms = room * np.array([1.0, float(not flat), 1.0])
+    return Box(low - rooms, high + rooms, ground, flat)
 
 
 def or_by_size(given: float, share: float, size: float) -> float:
@@ -71,9 +85,7 @@ def or_by_size(given: float, share: float, size: float) -> float:
 
 
 def _points(lines: Mapping[str, np.ndarray]) -> np.ndarray:
-    rows: Iterable[np.ndarray] = lines.values()
-    return np.vstack([row if row.shape[1] == 3 else np.column_stack([row[:, 0], np.zeros(len(row)), row[:, 1]])
-                      for row in rows])
+    return np.vstack([spatial(row) for row in lines.values()])
 
 
 class Outline:
@@ -95,6 +107,11 @@ class Outline:
         lines = {name: np.array([points[place] for place in places]) for name, places in self._bodies.items()
                  if len(places) > 1}
         return {name: np.vstack([line, line[:1]]) if len(line) > 2 else line for name, line in lines.items()}
+
+    def solids(self, model: Model) -> Solids:
+        """Shapes for these lines, as they are at the start."""
+        pins = [spatial(np.array([item.value for item in point])) for point in model.description.ground.values()]
+        return Solids(self.at(model.start.q), pins=np.reshape(pins, (-1, 3)))
 
 
 class MeasuredPosition:

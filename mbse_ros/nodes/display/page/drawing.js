@@ -3,7 +3,7 @@
 'use strict';
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const THICK = 0.032, BALL = 0.075, FOOT = 0.09;      // shares of the machine's size: a body, the largest load, its stand
+const ORDER = ['stand', 'ghost', 'body', 'rod', 'barrel', 'load'], ROOM = 0.06;      // of the machine's size, around it
 const MARGIN = 14;      // pixels
 
 function fresh(canvas) {
@@ -24,24 +24,6 @@ function trace(pen, points) {
   points.forEach((point, k) => k ? pen.lineTo(...point) : pen.moveTo(...point));
 }
 
-// The smallest convex polygon around points (Andrew's monotone chain).
-function hull(points) {
-  const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  const half = list => {
-    const found = [];
-    for (const p of list) {
-      while (found.length > 1) {
-        const [a, b] = found.slice(-2);
-        if ((b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0) break;
-        found.pop();
-      }
-      found.push(p);
-    }
-    return found.slice(0, -1);
-  };
-  return [...half(sorted), ...half(sorted.reverse())];
-}
-
 class MachineView {
   constructor(canvas) {
     this.canvas = canvas;
@@ -56,28 +38,32 @@ class MachineView {
     }
   }
 
-  // fixed: what display_node says of the machine; mass, kg, null where it is not shown.
+  // fixed: what display_node says of the machine: its solids by their polygons, and where they are; mass, kg, null where it is not shown.
   draw(fixed, parts, mass) {
     const [pen, width, height] = fresh(this.canvas);
-    this.grow([...Object.values(parts).flatMap(side => Object.values(side).flat()), ...(fixed.pins || [])]);
-    if (!this.extent || fixed.ground === undefined || width < 2 * MARGIN || height < 2 * MARGIN) return;
-    const [left, right, least, high] = this.extent, low = Math.min(least, fixed.ground), size = Math.max(right - left, high - low), room = FOOT * size;
+    if (fixed.ground === undefined || width < 2 * MARGIN || height < 2 * MARGIN) return;
+    const radius = Math.min(fixed.ball[1], Math.max(fixed.ball[0], Math.cbrt(3 * Math.max(0, mass) / (4 * Math.PI * fixed.density))));
+    const shown = ['measured', 'estimated'].flatMap(side => (parts[side] || []).map((place, k) => this.outline(fixed.solids[k], place, side, radius)));
+    this.grow(shown.flatMap(one => one.points));
+    if (!this.extent) return;
+    const [left, right, least, high] = this.extent, low = Math.min(least, fixed.ground), room = ROOM * Math.max(right - left, high - low);
     const [x0, x1, z0, z1] = [left - room, right + room, low - room / 2, high + room];
     const scale = Math.min((width - 2 * MARGIN) / (x1 - x0), (height - 2 * MARGIN) / (z1 - z0));
     const dx = (width - scale * (x1 - x0)) / 2, dz = (height - scale * (z1 - z0)) / 2;
     this.at = ([x, z]) => [dx + scale * (x - x0), height - dz - scale * (z - z0)];
     this.scale = scale;
-    this.thick = Math.max(THICK * size * scale, 5);
-    this.ground(pen, fixed, width, height, room);
-    for (const [name, points] of Object.entries(parts.measured || {})) if (!name.startsWith('payload')) this.ghost(pen, points);
-    const shown = Object.entries(parts.estimated || {});
-    for (const [name, points] of shown) if (!name.startsWith('cylinder/') && !name.startsWith('payload')) this.body(pen, points);
-    for (const [name, points] of shown) if (name.startsWith('cylinder/')) this.cylinder(pen, points, (fixed.bores || {})[name.slice(9)]);
-    for (const [name, points] of shown) if (name.startsWith('payload')) this.load(pen, name, points, mass, fixed.largest, size);
+    this.ground(pen, fixed, width, height);
+    for (const kind of ORDER) for (const one of shown) if (one.kind === kind) this.solid(pen, one, mass);
   }
 
-  // The ground, and a stand under the fixed pins.
-  ground(pen, fixed, width, height, room) {
+  outline({kind, polygon, ghost, pins, pin}, [o, x, y], side, radius) {
+    const size = kind === 'load' ? radius : 1, seen = side === 'measured';
+    const placed = points => points.map(([a, b]) => [0, 1].map(k => o[k] + size * (a * x[k] + b * y[k])));
+    if (seen) return {kind: kind === 'load' || kind === 'stand' ? '' : 'ghost', points: placed(ghost), pins: []};
+    return {kind, points: placed(polygon), pins: placed(pins), pin};
+  }
+
+  ground(pen, fixed, width, height) {
     const [, y] = this.at([0, fixed.ground]);
     pen.fillStyle = colour('earth');
     pen.fillRect(0, y, width, height - y);
@@ -85,72 +71,26 @@ class MachineView {
     pen.lineWidth = 2;
     trace(pen, [[0, y], [width, y]]);
     pen.stroke();
-    if (!fixed.pins.length) return;
-    const feet = fixed.pins.flatMap(([x, z]) => [[x - room / 3, z], [x + room / 3, z], [x - room, fixed.ground], [x + room, fixed.ground]]);
-    trace(pen, hull(feet).map(this.at));
+  }
+
+  // A ghost is where the sensors say that a part is; a load whose mass is not known is an empty ring.
+  solid(pen, {kind, points, pins, pin}, mass) {
+    trace(pen, points.map(this.at));
     pen.closePath();
-    pen.fillStyle = colour('stand');
-    pen.fill();
-    pen.stroke();
-  }
-
-  // Where the sensors say that a part is: wider and paler, so that it shows where the two differ.
-  ghost(pen, points) {
-    trace(pen, points.map(this.at));
-    pen.strokeStyle = colour('ghost');
-    pen.lineWidth = this.thick + 8;
-    pen.stroke();
-  }
-
-  body(pen, points) {
-    const closed = points.length > 3 && points[0].every((value, k) => value === points[points.length - 1][k]);
-    trace(pen, points.map(this.at));
-    for (const [tone, wide] of [['edge', this.thick + 3], ['body', this.thick]]) {
-      pen.strokeStyle = pen.fillStyle = colour(tone);
-      pen.lineWidth = wide;
-      if (closed) pen.fill();
-      pen.stroke();
-    }
+    pen.fillStyle = colour(kind);
+    const empty = kind === 'load' && mass === null;
+    pen.setLineDash(empty ? [5, 5] : []);
+    if (!empty) pen.fill();
+    pen.strokeStyle = colour(empty ? 'load' : 'edge');
+    pen.lineWidth = 1.5;
+    if (kind !== 'ghost') pen.stroke();
+    pen.setLineDash([]);
     pen.fillStyle = colour('edge');
-    for (const point of points) {
+    for (const place of pins) {
       pen.beginPath();
-      pen.arc(...this.at(point), this.thick / 6, 0, 2 * Math.PI);
+      pen.arc(...this.at(place), pin * this.scale, 0, 2 * Math.PI);
       pen.fill();
     }
-  }
-
-  // Rod from the gland to its eye, barrel from its base to the gland; bores in m.
-  cylinder(pen, points, bores) {
-    const [base, gland, eye] = points.map(this.at), [bore, rod] = (bores || [0, 0]).map(d => d * this.scale);
-    for (const [ends, wide, tone] of [[[gland, eye], Math.max(rod, 3), 'rod'], [[base, gland], Math.max(bore, 7), 'barrel']]) {
-      trace(pen, ends);
-      pen.strokeStyle = colour('edge');
-      pen.lineWidth = wide + 2;
-      pen.stroke();
-      pen.strokeStyle = colour(tone);
-      pen.lineWidth = wide;
-      pen.stroke();
-    }
-  }
-
-  // A load is a disc whose area is its mass; where that is not known, an empty ring.
-  load(pen, name, points, mass, largest, size) {
-    const place = this.at(points[points.length - 1]), most = BALL * size * this.scale;
-    if (name === 'payload/rod') {
-      trace(pen, points.map(this.at));
-      pen.strokeStyle = colour('edge');
-      pen.lineWidth = 2;
-      pen.stroke();
-      return;
-    }
-    pen.beginPath();
-    pen.arc(...place, mass === null ? most / 2 : Math.max(3, most * Math.sqrt(Math.min(1.5, Math.max(0, mass) / (largest || 1)))), 0, 2 * Math.PI);
-    pen.strokeStyle = colour(mass === null ? 'load' : 'edge');
-    pen.lineWidth = 2;
-    if (mass === null) pen.setLineDash([5, 5]);
-    else { pen.fillStyle = colour('load'); pen.fill(); }
-    pen.stroke();
-    pen.setLineDash([]);
   }
 }
 
