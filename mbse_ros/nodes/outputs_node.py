@@ -5,24 +5,27 @@ machine."""
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.publisher import Publisher
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
 from ..bags.topics import TOOL_FORCE
 from ..description.basics import GROUND
-from ..errors import MbseError, SettingError
+from ..errors import DescriptionError, MbseError, SettingError
 from ..machine import Machine
 from ..machine.frames import LOAD, LoadPose, MachineFrames, Transform
+from ..machine.valve_commands import ValveFeedForward
 from ..msg import HydraulicState, ToolForce
 from ..msg import PayloadEstimate as PayloadMessage
 from ..payload.tool_force import has_contact
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
 from .base.diagnostics import status_text
 from .base.lifecycle import ManagedNode
-from .base.middleware import OUTPUT, TF
+from .base.middleware import LATEST, OUTPUT, TF
 from .base.node_settings import OutputsNodeSettings, OutputsSettings
 from .base.record_node import received
 from .base.timing import Pace, Pairs
@@ -30,6 +33,7 @@ from .messages.load_effects import LoadEffects, Pose
 from .messages.wire import (
     TF_MESSAGE,
     message_class,
+    packed_joints,
     packed_number,
     packed_pose,
     packed_transforms,
@@ -45,6 +49,7 @@ RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OB
 PLACE = 0       # streams of what makes a weight, and of what the load asks of the machine
 MASS = 1
 SELDOM = 1.0    # Hz, where the diagnostics alone are read
+OLD = 0.5       # s, after which pressures say nothing of a command
 OVERDUE = 2_000_000_000     # ns, after which an estimate of the mass that does not come is missing
 
 
@@ -97,6 +102,11 @@ class OutputsNode(ManagedNode[Machine]):
         self._force = self.output(WrenchStamped, 'tool_force') if has_contact(machine) else None
         self._pose = self.output(PoseWithCovarianceStamped, 'payload/pose')
         self._tf = self._broadcaster()
+        try:
+            self._valves: ValveFeedForward | None = ValveFeedForward(machine)
+        except DescriptionError:        # unknown valves
+            self._valves = None
+        self._commands = None if self._valves is None else self.output(JointState, 'valve_feed_forward')
         self._effects = LoadEffects(machine, self.output, self.executable, self._names.machine)
 
     def connect(self) -> None:
@@ -105,11 +115,38 @@ class OutputsNode(ManagedNode[Machine]):
         self._q: np.ndarray | None = None       # the last solution, where the next one begins
         self._pairs = Pairs()                   # of a load's pose and its mass
         self._matched = Pairs()                 # of the machine's and the estimate of its load
+        self._pushed: tuple[float, int, dict[str, float]] | None = None      # when, stamp, entries of a state
         self._heard: int | None = None          # stamp of the newest payload, before it of the first state
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
         if self._force is not None:
             self.input(ToolForce, 'tool_force/estimate', self.on_force, OUTPUT, raw=True)
+        if self._valves is not None:
+            self.input(JointState, 'wanted_speeds', self.on_wanted, LATEST)
+
+    def on_wanted(self, message: JointState) -> None:
+        """Commands of the valves for piston speeds that a controller wants; a cylinder that it does not name rests."""
+        valves, pushed = self._valves, self._pushed
+        if valves is None or self._commands is None or not _any(self._commands):
+            return
+        if pushed is None or time.monotonic() - pushed[0] > OLD:
+            self.warnings('valves', 'no valve_feed_forward: no state of the last half second')
+            return
+        wanted = dict(zip(message.name, message.velocity))
+        strange = [name for name in message.name if name not in valves.cylinders]
+        if strange or len(message.velocity) != len(message.name):
+            self.warnings('valves', f'wanted_speeds dropped: got {list(message.name)} with {len(message.velocity)} '
+                                    f'velocities, expected a velocity for each of {", ".join(valves.cylinders)}')
+            return
+        _, stamp, entries = pushed
+        try:
+            found = valves(np.array([wanted.get(name, 0.0) for name in valves.cylinders]),
+                           np.array([entries[f'pressure/{name}'] for name in self.machine.volumes]),
+                           supplies={name: entries[f'supply/{name}'] for name in self.machine.measured_supplies})
+        except MbseError as error:
+            self.warnings('valves', f'no valve_feed_forward: {error}')
+            return
+        self._commands.publish(packed_joints(stamp, self._names.machine, valves.valves, found.commands))
 
     def on_state(self, cdr: bytes) -> None:
         """Where bodies and load are."""
@@ -168,7 +205,7 @@ class OutputsNode(ManagedNode[Machine]):
     @property
     def _rate(self) -> float:
         """States per second that are wanted, 0 where nobody reads what comes of them."""
-        if _any(self._tf, self._pose, self._weight, *self._effects.publishers):
+        if _any(self._tf, self._pose, self._weight, self._commands, *self._effects.publishers):
             return self.tuning.rate
         return SELDOM if _any(self._effects.watched) else 0.0
 
@@ -176,6 +213,7 @@ class OutputsNode(ManagedNode[Machine]):
         """Publish TF and the load's pose; raises MbseError where the machine cannot be so."""
         machine, stamp, entries = self.machine, state.stamp_ns, dict(zip(state.names, state.mean[-1].tolist()))
         base = {axis: entries[f'inclination/{axis}'] for axis in machine.inclinations}
+        self._pushed = time.monotonic(), stamp, entries
         swing = [f'swing/{axis}' for axis in machine.swings]
         swung = np.array([entries.get(name, 0.0) for name in swing])
         z = state.mean[-1, :len(machine.coordinates)]

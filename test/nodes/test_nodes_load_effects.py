@@ -15,11 +15,13 @@ from machine_frames import SUPPORT
 from nodes_in_process import SECOND, Sink, make  # noqa: F401
 from nodes_support import ros, sent
 from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
 from test_nodes_outputs import PERIOD, messages, payload, state, with_tf
 
 from mbse_ros.bags.messages import packed_record
 from mbse_ros.description.load import known_machines
 from mbse_ros.machine.tip_over import TipOverMargin
+from mbse_ros.machine.valve_commands import ValveFeedForward
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
@@ -60,6 +62,24 @@ def told(node):
     status, = messages(node, '/diagnostics')[-1].status
     assert status.name == f'outputs_node load: {node.machine.name}'
     return status.level, status.message, {item.key: item.value for item in status.values}
+
+
+def test_commands_of_valves_for_wanted_speeds(make):       # noqa: F811
+    """By the pressures of the newest state; none without a state, for names or numbers that are not understood."""
+    node, machine = with_tf(make, machine='zx200'), model_of('zx200')[0]
+    wanted = JointState(name=['boom', 'arm'], velocity=[0.05, -0.02])
+    node.on_wanted(wanted)
+    pressures = dict(zip(machine.volumes, np.linspace(6e6, 12e6, len(machine.volumes))))
+    node.on_state(sent(state(machine, **{f'pressure__{name}': value for name, value in pressures.items()}), 'zx200'))
+    for bad in (JointState(name=['swing'], velocity=[0.1]), JointState(name=['boom'], velocity=[0.1, 0.2]),
+                JointState(name=['boom'], velocity=[float('nan')])):
+        node.on_wanted(bad)
+    assert not messages(node, 'valve_feed_forward') and len(node.warned) == 1 and node.warnings.total == 4
+    node.on_wanted(wanted)
+    message, = messages(node, 'valve_feed_forward')
+    expected = ValveFeedForward(machine)(np.array([0.05, -0.02, 0.0]), np.array(list(pressures.values())))
+    assert tuple(message.name) == machine.valves and list(message.position) == pytest.approx(expected.commands)
+    assert to_ns(message.header.stamp) == SECOND and message.position[0] > 0.0 > message.position[1]
 
 
 def test_efforts_have_the_names_of_joints_and_cylinders(make):       # noqa: F811

@@ -239,7 +239,7 @@ def test_messages_come_at_their_rate(make):      # noqa: F811
         node.on_state(sent(state(node.machine, k * PERIOD)))
         node.on_payload(sent(payload(k * PERIOD)))
     assert {topic: len(sink.messages) for topic, sink in node.sinks.items()} == {
-        **dict.fromkeys(node.sinks, 20), '/diagnostics': 1}
+        **dict.fromkeys(node.sinks, 20), '/diagnostics': 1, 'valve_feed_forward': 0}
     assert node.set_parameters([Parameter('rate', value=100.0)])[0].successful
     for k in range(100, 110):
         node.on_state(sent(state(node.machine, k * PERIOD)))

@@ -42,6 +42,7 @@ OUTPUTS = {         # of outputs_node, where it runs
     'payload/pose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
     'feed_forward': JOINT_STATE,
     'feed_forward/stddev': JOINT_STATE,
+    'valve_feed_forward': JOINT_STATE,
     'stability/margin': 'std_msgs/msg/Float64',
     'stability/zero_moment_point': 'geometry_msgs/msg/PointStamped',
     '/tf': 'tf2_msgs/msg/TFMessage',
