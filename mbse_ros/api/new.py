@@ -93,6 +93,6 @@ def _of_robot(tree: Mapping[str, Any], file: str) -> NewMachine:
     given = read_robot_answers(tree, file)
     text, name = robot_text(given, robot_layout(given)), str(given.values['name'])
     parse_mechanism(text, name)
-    pressures, driven = given.values.get('pressures', ()), bool(given.joints('drive'))
+    pressures, driven = given.pressures, bool(given.joints('drive'))
     return NewMachine(name, text, text.count('source: assumed'), tuple(
         item for item in given.cylinders.values() if item not in pressures), bool(pressures) or driven, not driven)

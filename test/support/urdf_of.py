@@ -13,11 +13,18 @@ import numpy as np
 from new_machines import measured, pins_of
 from transforms3d.euler import euler2mat, mat2euler
 
+from mbse_ros.description.from_urdf.answers import read_robot_answers
+from mbse_ros.description.from_urdf.layout import robot_layout
+from mbse_ros.description.from_urdf.write import robot_text
 from mbse_ros.description.language.references import nominal
-from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.model import Body, MechanismDescription
 
 Tips = Mapping[str, tuple[str, str]]
+CRANE = {'load': '500 kg', 'tool': 'tip', 'cylinder_masses': 'included', 'masses': '1 %', 'positions': 'strokes'}
+PINS = {'boom_base': '0.26 m, -1.04 m', 'boom_eye': '0.3202 m, 2.5907 m, below',
+        'boom_cylinder': '100 mm, 56 mm, 0.82 m, 1.355 m'}
+MIMIC = '<mimic joint="boom_joint" multiplier="0.5"/>'
 LIMIT = '<limit lower="{:.9g}" upper="{:.9g}" effort="{}" velocity="1"/>'
 
 
@@ -115,3 +122,21 @@ def ur10e() -> str:
               joint('flange-tool0', 'flange', 'tool0', (0, 0, 0), (pi / 2, 0, pi / 2)),
               joint('wrist_3-ft_frame', before, 'ft_frame', (0, 0, 0), (pi, 0, 0))]
     return ''.join([*parts, '</robot>\n'])
+
+
+def crane(folder: Path, axis: str = '0 -1 0', limits: str = '<limit lower="-0.3" upper="1.2" effort="1" velocity="1"/>',
+          turn: str = '0 0 0', end: str = '2.9 0 0.02') -> str:
+    """A boom on a column; ``axis`` in the frame of the boom."""
+    own = inertial(150.0, (1.2, 0, 0.05), (5.0, 67.0, 67.0))
+    path = folder / 'crane.urdf'
+    path.write_text(f'<robot name="crane"><link name="base_link"/><link name="boom">{own}</link><link name="tip"/>'
+                    '<joint name="boom_joint" type="revolute"><parent link="base_link"/><child link="boom"/>'
+                    f'<origin xyz="0 0 1" rpy="{turn}"/><axis xyz="{axis}"/>{limits}</joint>'
+                    f'<joint name="end" type="fixed"><parent link="boom"/><child link="tip"/><origin xyz="{end}"/>'
+                    '</joint></robot>')
+    return str(path)
+
+
+def made(answers: dict[str, Any]) -> MechanismDescription:
+    given = read_robot_answers(answers)
+    return parse_mechanism(robot_text(given, robot_layout(given)), 'text')

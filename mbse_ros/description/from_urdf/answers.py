@@ -24,7 +24,7 @@ from .masses import placeholders
 from .plane import SHORTEST, level, upright
 
 URDF = 'urdf'
-RESERVED = (URDF, 'name', 'tool', 'mass', 'masses', 'load', 'tip', 'hanging', 'positions', 'pressures',
+RESERVED = (URDF, 'name', 'tool', 'up', 'mass', 'masses', 'load', 'tip', 'hanging', 'positions', 'pressures',
             'pressure_sensors', 'joint_states', 'efforts', 'largest', 'gear_ratios', 'torque_constants',
             'effort_stddev', 'gain', 'load_center', 'cylinder_masses', 'rocker_pin', 'rocker', 'link', 'link_pin')
 _AHEAD = 'how far ahead of the pin of the joint, and how far above it (below it: negative)'
@@ -49,15 +49,25 @@ class RobotAnswers:
         """Cylinders by the joints that they move."""
         return {joint: cylinder_of(joint, self.chain.robot) for joint in self.joints('cylinder', 'linkage')}
 
+    @property
+    def pressures(self) -> list[str]:
+        """Cylinders whose pressures are measured."""
+        keys = self.values.get('pressures', ())
+        return [name for joint, name in self.cylinders.items() if key_of(joint) in keys]
+
     def error(self, key: str, expected: str) -> DescriptionError:
         """About one answer."""
         return self.entries[key].error(expected)
 
 
+def key_of(joint: str) -> str:
+    """What questions about the cylinder of a joint begin with: its name without the end."""
+    return joint.removesuffix('_joint')
+
+
 def cylinder_of(joint: str, robot: Robot) -> str:
-    """Name of the cylinder that moves a joint: that of the joint without its end, which nothing else has."""
-    name = joint.removesuffix('_joint')
-    return name if name not in robot.joints else f'{name}_cylinder'
+    """Name of the cylinder that moves a joint: as questions have it, unless a joint has this name."""
+    return key_of(joint) if key_of(joint) not in robot.joints else f'{joint}_cylinder'
 
 
 def is_robot(tree: Any) -> bool:
@@ -153,11 +163,13 @@ def _begun(root: Entry) -> tuple[RobotChain | None, dict[str, Moves], dict[str, 
                       name if name[:1].isalpha() else ''),
              Question('tool', 'link at the end that carries the load: '
                       + ', '.join(link for links in tools_of(robot).values() for link in links),
-                      lambda item: tool_of(item, robot), usual)]
+                      lambda item: tool_of(item, robot), usual),
+             Question('up', f'axis of {robot.root} that points up', own.axis, 'z')]
     if not given.get('tool', usual):
         return None, {}, {URDF: entry}, found
     tool = tool_of(root.part('tool', given.get('tool', usual)), robot)
-    chain = chain_of(path, robot, tool)
+    up = own.axis(root.part('up', given.get('up', 'z')))
+    chain = chain_of(path, robot, tool, (), up)
     moves = usual_moves(chain)
     for joint in moves:
         if joint in RESERVED:
@@ -169,7 +181,7 @@ def _begun(root: Entry) -> tuple[RobotChain | None, dict[str, Moves], dict[str, 
             moves[joint] = own.moves(root.part(joint, given[joint]))
     still = [joint for joint, word in moves.items() if word == 'still']
     if still:
-        chain = chain_of(path, robot, tool, [*chain.aside, *still])
+        chain = chain_of(path, robot, tool, [*chain.aside, *still], up)
     if not chain.bodies:
         raise root.error('a joint that moves', ', '.join(f'{joint}: still' for joint in still))
     if not {'cylinder', 'linkage', 'drive'} & set(moves.values()):
@@ -206,7 +218,7 @@ def _questions(chain: RobotChain, moves: Mapping[str, Moves], given: Mapping[str
             yield from _cylinder(chain, body.joint.name, before, moves)
             before = body.joint.name
     if cylinders:
-        names = [cylinder_of(joint, chain.robot) for joint in cylinders]
+        names = [key_of(joint) for joint in cylinders]
         yield Question('cylinder_masses', 'whether the masses of the links include the cylinders: included, apart, '
                        'unknown', own.cylinder_masses, 'apart' if len(light) == len(chain.bodies) else 'unknown')
         if 'linkage' not in moves.values():
@@ -224,7 +236,7 @@ def _questions(chain: RobotChain, moves: Mapping[str, Moves], given: Mapping[str
 
 def _cylinder(chain: RobotChain, joint: str, before: str | None, moves: Mapping[str, Moves]) -> Iterator[Question]:
     """Pins and sizes of what moves a joint; ``before``: the joint before it that a cylinder moves."""
-    name, body = cylinder_of(joint, chain.robot), next(item for item in chain.bodies if item.joint.name == joint)
+    name, body = key_of(joint), next(item for item in chain.bodies if item.joint.name == joint)
     what, parent = f'{name} cylinder', body.parent
     if body.slides:
         yield Question(f'{name}_cylinder', f'{what}: bore, rod, and from pin to pin with {joint} retracted and '

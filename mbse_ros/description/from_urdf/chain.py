@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,10 @@ from ..robots.urdf_parts import Motor, Pose, chained
 from ..start import axis_rotation, rpy_rotation
 
 FARTHEST = 60.0     # m between joints: more is a robot in millimetres
+UPRIGHT = {'z': np.eye(3), 'y': np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]),
+           'x': np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]]), '-z': np.diag([1.0, -1, -1]),
+           '-y': np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]), '-x': np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])}
+"""Rotations of the root by its axis that points up."""
 USUAL_TOOLS = 'tool0', 'tcp', 'tool', 'flange'
 
 
@@ -60,7 +64,8 @@ class ChainBody:
 @dataclass(frozen=True)
 class RobotChain:
     """``bodies`` from the root of the ``robot`` outwards; ``tool``: a link that is the last of them or fixed to it, at
-    ``tip`` in its frame; ``aside``: joints that move but lead elsewhere, which are held at 0."""
+    ``tip`` in its frame; ``aside``: joints that move but lead elsewhere, or mimic another, which are held at 0. The
+    ground is the root, ``turned`` (3, 3) so that z points up."""
 
     path: Path
     robot: Robot
@@ -68,6 +73,7 @@ class RobotChain:
     tool: str
     tip: Pose
     aside: tuple[str, ...]
+    turned: np.ndarray
 
     def body(self, name: str) -> ChainBody:
         """By its name."""
@@ -98,12 +104,12 @@ def draft_of(path: Path, entry: Entry) -> Robot:
 
 def tools_of(robot: Robot) -> dict[str, list[str]]:
     """Links at the ends of chains that move, by the body that they are or are fixed to."""
-    found: dict[str, list[str]] = {}
+    inner = {joint.parent.body for joint in robot.joints.values()}
+    found: dict[str, list[str]] = {name: [] for name in robot.bodies if name not in inner and name not in robot.held}
     for link, seat in robot.seats.items():
-        points = robot.aliases[link] if seat.hung else robot.bodies[link].points if link in robot.bodies else {}
-        if seat.owner != GROUND and len(points) == 1:
-            found.setdefault(seat.owner, []).append(link)
-    return found
+        if seat.owner in found and seat.hung and len(robot.aliases[link]) == 1 and link not in robot.held:
+            found[seat.owner].append(link)
+    return {owner: links or [owner] for owner, links in found.items()}
 
 
 def usual_tool(robot: Robot) -> str:
@@ -121,7 +127,7 @@ def usual_tool(robot: Robot) -> str:
 def tool_of(entry: Entry, robot: Robot) -> str:
     """The link that an answer names; raises DescriptionError."""
     word = entry_name(entry.text('a link'))
-    moving = [link for link, seat in robot.seats.items() if seat.owner != GROUND]
+    moving = [link for link, seat in robot.seats.items() if seat.owner != GROUND or link in robot.held]
     ends = [link for links in tools_of(robot).values() for link in links]
     if word not in moving:
         raise entry.error('the link that carries the load, which joints move: one at the end of a chain, '
@@ -130,20 +136,28 @@ def tool_of(entry: Entry, robot: Robot) -> str:
     return word
 
 
-def chain_of(path: Path, robot: Robot, tool: str, still: Collection[str] = ()) -> RobotChain:
-    """From the root to a tool; ``still``: joints that are held at 0, as those that lead elsewhere."""
+def chain_of(path: Path, robot: Robot, tool: str, still: Collection[str] = (), up: str = 'z') -> RobotChain:
+    """From the root to a tool; ``still``: joints that are held at 0, as those that lead elsewhere; ``up``: the axis of
+    the root that points up. Raises DescriptionError for a tool that a joint moves which mimics another."""
     def way(robot: Robot) -> list[Joint]:
         hung, found, body = {joint.child.body: joint for joint in robot.joints.values()}, [], robot.seats[tool].owner
         while body != GROUND:
             found.append(hung[body])
             body = hung[body].parent.body
         return found[::-1]
+    if tool in robot.held and robot.held[tool] not in still:
+        raise DescriptionError(str(path), f'robot.joint[{robot.held[tool]}].mimic', robot.held[tool], 'no joint that '
+                               f'mimics another on the way to {tool}: take the mimic out, or choose another tool')
     leading = [joint.name for joint in way(robot)]
-    aside = [name for name in robot.joints if name not in leading]
+    aside = [*(name for name in robot.joints if name not in leading), *dict.fromkeys(robot.held.values())]
     if aside or still:
         robot = read_urdf(path, str(path), 'robot', still=[*aside, *still])
-    bodies = tuple(_body(robot, joint) for joint in way(robot))
-    return RobotChain(path, robot, bodies, tool, robot.seats[tool].pose, tuple(aside))
+    bodies = [_body(robot, joint) for joint in way(robot)]
+    turned = UPRIGHT[up]
+    if bodies:
+        first = bodies[0]
+        bodies[0] = replace(first, place=turned @ first.place, turned=turned @ first.turned, axis=turned @ first.axis)
+    return RobotChain(path, robot, tuple(bodies), tool, robot.seats[tool].pose, tuple(aside), turned)
 
 
 def _body(robot: Robot, joint: Joint) -> ChainBody:

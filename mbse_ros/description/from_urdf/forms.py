@@ -15,7 +15,7 @@ from ..templates import forms
 from ..templates.answers import Question
 from ..templates.forms import Form
 from ..templates.kinds import MASS_SPREAD
-from .chain import ChainBody, RobotChain
+from .chain import UPRIGHT, ChainBody, RobotChain
 
 Moves = Literal['cylinder', 'linkage', 'drive', 'sensor', 'still']
 WORDS: tuple[Moves, ...] = ('cylinder', 'linkage', 'drive', 'sensor', 'still')
@@ -98,6 +98,11 @@ def place(entry: Entry) -> list[float]:
 def share(entry: Entry) -> float:
     """A deviation as a share."""
     return read_number(entry, SHARE)
+
+
+def axis(entry: Entry) -> str:
+    """An axis of the root."""
+    return entry.choice(UPRIGHT, 'an axis')
 
 
 def efforts(entry: Entry) -> str:

@@ -11,10 +11,11 @@ from itertools import product
 import numpy as np
 
 from ...errors import DescriptionError
+from ..basics import GROUND
 from ..templates.geometry import TAPE, NoTriangleError, Point, apex
 from ..templates.kinds import ChainLink
 from ..templates.layout import MARGIN, PinnedBody, PlacedCylinder, PlanarLayout, Turning, bar, spread_of
-from .answers import RobotAnswers, cylinder_of
+from .answers import RobotAnswers, cylinder_of, key_of
 from .chain import ChainBody, RobotChain
 from .closures import Closure, Lengths, closures, spans
 from .forms import LETTERS, Pin, owner_of
@@ -85,7 +86,7 @@ def measured_chain(answers: RobotAnswers) -> RobotChain:
 
 def _telescope(answers: RobotAnswers, chain: RobotChain, count: int) -> ChainBody:
     body = chain.bodies[count]
-    key = f'{cylinder_of(body.joint.name, chain.robot)}_cylinder'
+    key = f'{key_of(body.joint.name)}_cylinder'
     reach = answers.values[key][3] - answers.values[key][2]
     low, high = body.joint.limits or ((0.0, reach) if outwards(chain, count) > 0 else (-reach, 0.0))
     if abs(high - low - reach) > max(UNLIKE, 0.1 * reach):
@@ -127,8 +128,8 @@ class _Place:
         self.answers, self.plane, self.count = answers, plane, count
         self.body: ChainBody = plane.chain.bodies[count]
         self.joint = self.body.joint.name
-        self.cylinder = cylinder_of(self.joint, plane.chain.robot)
-        self.sizes: list[float] = list(answers.values[f'{self.cylinder}_cylinder'])
+        self.cylinder, self.key = cylinder_of(self.joint, plane.chain.robot), key_of(self.joint)
+        self.sizes: list[float] = list(answers.values[f'{self.key}_cylinder'])
         self.own, self.before = plane.frame(count), plane.before(count)
         self.parent = '' if count == plane.counts[0] else self.body.parent      # in the plane
         self.pivot = self.before.planar(self.body.place)
@@ -146,7 +147,7 @@ class _Place:
         if self.body.slides:
             return self._slid(found)
         ways = list(self._linkages() if self.answers.moves[self.joint] == 'linkage' else self._levers())
-        limits, key = self.body.joint.limits, f'{self.cylinder}_branch'
+        limits, key = self.body.joint.limits, f'{self.key}_branch'
         fitting = closures([way.lengths for way in ways], (self.sizes[2], self.sizes[3]), limits)[:len(LETTERS)]
         if not fitting:
             raise self._open([way.lengths for way in ways], limits)
@@ -154,7 +155,7 @@ class _Place:
         chosen = self.answers.values.get(key)
         if chosen is None and len(fitting) > 1:
             texts = [f'{LETTERS[k]} ({_degrees(way.range)})' for k, way in enumerate(fitting)]
-            raise SeveralMachinesError(self.answers.entries[f'{self.cylinder}_cylinder'].error(
+            raise SeveralMachinesError(self.answers.entries[f'{self.key}_cylinder'].error(
                 f'the answer {key} as well, {", or ".join(texts)}: the lengths leave {len(fitting)} machines, which '
                 f"differ in the range of {self.joint}; or 'above' or 'below' as a third word of a pin"), key, layouts)
         if chosen is not None and chosen >= len(fitting):
@@ -167,14 +168,14 @@ class _Place:
         self._begin(found, start, limits)
         found.joints.append(Turning(self.joint, f'{self.parent}.end' if self.parent else f'ground.{FOOT}',
                                     f'{self.body.name}.pin', self.angle + self.sense * start, limits))
-        base, eye = f'{self.cylinder}_base', f'{self.body.name}.{self.cylinder}_eye'
+        base, eye = f'{self.key}_base', f'{self.body.name}.{self.key}_eye'
         found.put(self.parent, base, *way.base)
         if way.eye is None:
-            found.put(self.body.name, f'{self.cylinder}_eye', *way.pin)
+            found.put(self.body.name, f'{self.key}_eye', *way.pin)
         else:
             eye = self._bars(found, way, start)
         found.cylinders.append(PlacedCylinder(self.cylinder, f'{self.parent or "ground"}.{base}', eye, self.sizes,
-                                              int(self.answers.values[f'{self.cylinder}_cylinders'])))
+                                              int(self.answers.values[f'{self.key}_cylinders'])))
         return found
 
     def _begin(self, found: RobotLayout, start: float, limits: tuple[float, float]) -> None:
@@ -208,7 +209,7 @@ class _Place:
 
     def _levers(self) -> Iterator[Way]:
         """Cylinders from the parent to the body."""
-        name = self.cylinder
+        name = self.key
         for (base, base_spread), (eye, eye_spread) in product(
                 [item[1:] for item in self._pins(f'{name}_base', self.before, self.body.parent)],
                 [item[1:] for item in self._pins(f'{name}_eye', self.own, self.body.name)]):
@@ -221,7 +222,7 @@ class _Place:
         rocker, size = self.answers.values['rocker'], self.answers.values['link']
         _, pivot, _ = next(self._pins('rocker_pin', self.before, self.body.parent))
         for (base, base_spread), (hung, hung_spread), side in product(
-                [item[1:] for item in self._pins(f'{self.cylinder}_base', self.before, self.body.parent)],
+                [item[1:] for item in self._pins(f'{self.key}_base', self.before, self.body.parent)],
                 [item[1:] for item in self._pins('link_pin', self.own, self.body.name)], (1, -1)):
             def eye(angles: np.ndarray, hung: Point = hung, side: int = side) -> tuple[np.ndarray, np.ndarray]:
                 return _between(pivot, rocker, _rotated(self.pivot, self.angle + self.sense * angles, hung), size, side)
@@ -237,7 +238,8 @@ class _Place:
         if pin.link:
             if owner_of(chain, pin.link) != owner:
                 raise entry.error(f'a link that is fixed to {owner}')
-            yield 0, frame.planar(chain.robot.seats[pin.link].pose[0]), EXACT
+            seen = chain.robot.seats[pin.link].pose[0]
+            yield 0, frame.planar(chain.turned @ seen if owner == GROUND else seen), EXACT
             return
         first, second = pin.lengths
         if not frame.length or key == 'rocker_pin':
@@ -252,7 +254,7 @@ class _Place:
 
     def _open(self, choices: list[Lengths], limits: tuple[float, float] | None) -> DescriptionError:
         """Why no way is left, and which lengths would fit."""
-        entry, sizes = self.answers.entries[f'{self.cylinder}_cylinder'], self.sizes
+        entry, sizes = self.answers.entries[f'{self.key}_cylinder'], self.sizes
         anywhere = closures(choices, (sizes[2], sizes[3]), None)
         over = limits or (-math.pi, math.pi)
         apart = [f'{low:.3f} to {high:.3f} m' for low, high in spans(choices, over)]
@@ -271,15 +273,15 @@ class _Place:
         retracted = ends[0] if sense > 0 else ends[1]
         self._begin(found, start, (ends[0] - PLAY, ends[1] + PLAY))
         axis = self.body.turned.T @ self.body.axis
-        found.put(self.parent, f'{self.cylinder}_base', self.pivot, EXACT)
-        found.put(self.parent, self.cylinder + SLID, self.before.planar(self.body.place + start * self.body.axis),
+        found.put(self.parent, f'{self.key}_base', self.pivot, EXACT)
+        found.put(self.parent, self.key + SLID, self.before.planar(self.body.place + start * self.body.axis),
                   EXACT)
-        found.put(self.body.name, f'{self.cylinder}_eye', self.own.planar(axis * (sense * closed - retracted)), EXACT)
+        found.put(self.body.name, f'{self.key}_eye', self.own.planar(axis * (sense * closed - retracted)), EXACT)
         owner = self.parent or 'ground'
-        found.joints.append(Turning(self.joint, f'{owner}.{self.cylinder}{SLID}', f'{self.body.name}.pin', self.angle,
+        found.joints.append(Turning(self.joint, f'{owner}.{self.key}{SLID}', f'{self.body.name}.pin', self.angle,
                                     found.ranges[self.joint]))
-        found.cylinders.append(PlacedCylinder(self.cylinder, f'{owner}.{self.cylinder}_base',
-                                              f'{self.body.name}.{self.cylinder}_eye', self.sizes))
+        found.cylinders.append(PlacedCylinder(self.cylinder, f'{owner}.{self.key}_base',
+                                              f'{self.body.name}.{self.key}_eye', self.sizes))
         return found
 
 

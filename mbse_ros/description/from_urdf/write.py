@@ -49,9 +49,11 @@ def robot_text(answers: RobotAnswers, layout: RobotLayout) -> str:
 def _head(answers: RobotAnswers, layout: RobotLayout) -> Iterator[str]:
     chain = answers.chain
     yield f'# Written by `mbse new` from {chain.path.name}. Frames, axes, zeros and names are those of the URDF;'
-    yield f'# gravity is along -z of {chain.robot.root}. What says `assumed` is typical; `mbse calibrate` finds it.'
+    up = answers.values['up']
+    yield (f'# the ground is {chain.robot.root}' + f', turned so that its {up} is z' * (up != 'z')
+           + '. What says `assumed` is typical; `mbse calibrate` finds it.')
     if chain.aside:
-        yield f'# Held at 0, as they do not lead to {chain.tool}: {", ".join(chain.aside)}.'
+        yield f'# Held at 0, as they do not lead to {chain.tool}, or mimic others: {", ".join(chain.aside)}.'
     yield from ('format: mbse/machine/2', f'name: {answers.values["name"]}',
                 f'source: {chain.path.name}' + ', pins by tape measure' * bool(layout.cylinders),
                 'gravity: 9.81 m/s^2', 'dimension: 3')
@@ -267,7 +269,7 @@ def _sensors(answers: RobotAnswers, layout: RobotLayout) -> Iterator[str]:
     for k, body in enumerate(drives):
         yield from _effort(answers, body, k)
     if pistons:
-        yield from pressure_lines(answers.values['pressures'], *answers.values['pressure_sensors'])
+        yield from pressure_lines(answers.pressures, *answers.values['pressure_sensors'])
     yield ''
 
 

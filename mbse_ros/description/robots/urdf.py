@@ -66,7 +66,8 @@ class Robot(References):
     is in ``aliases``: its points are points of that body, its frame's is named after the joint on which it hangs.
     ``joints`` go from the root outwards. ``springs`` are the joints' dampers, on ``coordinates`` named after them.
     ``remarks``: what of the file is not used or was assumed, each by what it is about. ``motors`` of the joints that
-    move and ``seats`` of all links are for a machine file that is to be written.
+    move, ``seats`` of all links, and links that are ``held`` by a joint that could move, by this joint, are for a
+    machine file that is to be written.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Robot(References):
     remarks: dict[str, str]
     motors: dict[str, Motor]
     seats: dict[str, Seat]
+    held: dict[str, str]
 
 
 def entry_name(name: str) -> str:
@@ -91,14 +93,17 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
     coordinates ``guess(joint, 'rad' or 'm')``, where that is None at 0, or in the middle of the limits where these
     exclude 0. Raises DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where
     it is not XML; also for a link that moves and weighs nothing. ``still``: of a file from which a machine file is to
-    be written: joints that are held at 0; masses may be missing and moments impossible then, and friction is in
+    be written: joints that are held at 0, as those
+    that mimic another; masses may be missing and moments impossible then, and friction is in
     ``motors`` alone.
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
     if len(links) > MAX_LINKS:
         raise robot.error(f'at most {MAX_LINKS} links', f'{len(links)} links', 'link')
-    parts = {name: joint_parts(tag) for name, tag in tags.items()}
+    parts = {name: joint_parts(tag, still is None) for name, tag in tags.items()}
+    still_ones: set[str] = set() if still is None else {*still, *(name for name in tags if 'mimic' in parts[name])}
+    held: dict[str, str] = {}
     ends = {name: (_link(parts[name]['parent'], links), _link(parts[name]['child'], links)) for name in tags}
     root = _root(robot, links, tags, ends)
     seats: dict[str, Seat] = {root: Seat(GROUND)}
@@ -112,7 +117,9 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
         place = chained(seat.pose, origin)
         own_key = GROUND if seat.owner == GROUND else f'bodies.{seat.owner}'
         points[seat.owner][name] = number_vector(place[0], f'{own_key}.points.{name}')
-        if (kind == 'fixed' or name in (still or ())) and child not in needed:
+        if name in still_ones or parent in held:
+            held[child] = held.get(parent, name)
+        if (kind == 'fixed' or name in still_ones) and child not in needed:
             seats[child] = Seat(seat.owner, place, name)
             continue
         rpy = rpy_angles(parts[name].get('origin')) if not seat.hung else rpy_of(place[1])
@@ -140,7 +147,7 @@ def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
                  coordinates=coordinates, springs=springs, aliases=aliases(seats, ends),
                  remarks=_remarks(robot, root, light, bodies, joints, tags, parts),
                  motors={name: motor_of(tags[name], parts[name]) for name in moving} if still is not None else {},
-                 seats=seats)
+                 seats=seats, held=held)
 
 
 def _check_mass(links: Mapping[str, Tag], joints: Mapping[str, Joint], totals: Mapping[str, Inertial]) -> None:

@@ -105,13 +105,13 @@ def rpy_of(rotation: np.ndarray) -> tuple[float, float, float]:
     return roll, pitch, yaw
 
 
-def joint_parts(tag: Tag) -> dict[str, Tag]:
-    """Tags of a joint of a type that serves."""
+def joint_parts(tag: Tag, strict: bool = True) -> dict[str, Tag]:
+    """Tags of a joint of a type that serves; ``strict``: that no other one drives."""
     tag.attributes(['name', 'type'])
     if tag.text('type') not in _TYPES:
         raise tag.error('revolute, continuous, prismatic or fixed', tag.text('type'), 'type')
     parts = tag.children(['parent', 'child'], _PARTS, _IGNORED)
-    if 'mimic' in parts:
+    if strict and 'mimic' in parts:
         raise parts['mimic'].error('no mimic joint: take it out; a hydraulic cylinder is written under `cylinders` of '
                                    'the mechanism file, other couplings as a loop of joints there',
                                    parts['mimic'].text('joint'))
