@@ -74,16 +74,17 @@ class Solids:
     """Solids of a machine whose lines (k, 3), or (k, 2) in x and z, stand in any one pose; ``tubes`` of its cylinders;
     ``pins`` (k, 3), m, of the ground, on one stand that reaches to the height ``ground``, or each on its own.
 
-    ``thick``: of a body, m; ``parts``: all but the ghost's, the order of ``placed``; ``ghost``: the same, thicker and
-    narrower, so that they show around them. The shapes do not depend on the pose.
+    ``convex``: the points of a body are in any order. ``thick``: of a body, m; ``parts``: all but the ghost's, the
+    order of ``placed``; ``ghost``: the same, thicker and narrower, so that they show around them. The shapes do not
+    depend on the pose.
     """
 
     def __init__(self, lines: Mapping[str, np.ndarray], tubes: Mapping[str, Tube] | None = None,
-                 pins: np.ndarray | None = None, ground: float | None = None) -> None:
+                 pins: np.ndarray | None = None, ground: float | None = None, convex: bool = False) -> None:
         self.names, points = tuple(lines), {name: spatial(line) for name, line in lines.items()}
         lengths = {name: _extent(line) for name, line in points.items() if kind_of(name) != 'cylinder'}
         self.size = max(lengths.values(), default=0.0) or max(map(_extent, points.values()), default=0.0) or 1.0
-        self.thick = THICK * self.size
+        self.thick, self._convex = THICK * self.size, convex
         heights = np.concatenate([line[:, 2] for line in points.values()] or [np.zeros(1)])
         self._flat = bool(np.ptp(heights) < 1e-9 * self.size)       # a machine in the plane of x and y
         self.pins = np.empty((0, 3)) if pins is None else np.reshape(np.asarray(pins, dtype=float), (-1, 3))
@@ -163,7 +164,7 @@ class Solids:
         if len(line) < 2 or _extent(line) == 0.0:
             return []
         places, flat = _plane(line)
-        polygon = rounded(flat, min(self.thick, SLIM * _extent(line)) / 2)
+        polygon = self._plate(line)
         own = []
         for point, place in zip(line, flat):
             if all(np.linalg.norm(point - other) > 1e-6 * self.size for other in seen):
@@ -174,12 +175,15 @@ class Solids:
         return [(Solid(name, 'body', polygon, wide, pins=np.reshape(own, (-1, 2)),
                        pin=PIN * min(self.thick, SLIM * _extent(line))), places)]
 
+    def _plate(self, line: np.ndarray, times: float = 1.0) -> np.ndarray:
+        """Polygon (n, 2) around a line (k, 3), in its plane, so many ``times`` as thick."""
+        flat, radius = _plane(line)[1], times * min(self.thick, SLIM * _extent(line)) / 2
+        return rounded(hull(flat) if self._convex and len(flat) > 2 else flat, radius, self._convex)
+
     def _halo(self, solid: Solid, points: Mapping[str, np.ndarray]) -> Solid:
         """The same of the measured machine."""
         if solid.kind == 'body':
-            line = points[solid.name]
-            radius = GHOST * min(self.thick, SLIM * _extent(line)) / 2
-            return Solid(solid.name, 'body', rounded(_plane(line)[1], radius), solid.across / GHOST)
+            return Solid(solid.name, 'body', self._plate(points[solid.name], GHOST), solid.across / GHOST)
         if solid.kind in ('barrel', 'rod'):
             return Solid(solid.name, solid.kind, solid.polygon * [1.0, GHOST], solid.across * GHOST, solid.offsets)
         return solid
@@ -234,11 +238,13 @@ def quaternions(axes: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def rounded(line: np.ndarray, radius: float) -> np.ndarray:
+def rounded(line: np.ndarray, radius: float, closed: bool = False) -> np.ndarray:
     """Polygon (n, 2), anticlockwise, around a line (k, 2) that is ``radius`` thick to each side, its corners round; the
-    hull around it where it crosses itself."""
-    closed = len(line) > 3 and np.allclose(line[0], line[-1], atol=1e-9, rtol=0.0)
-    loop = line[:-1] if closed else np.concatenate([line, line[-2:0:-1]])
+    hull around it where it crosses itself. It is an area if ``closed``, or if it ends where it begins."""
+    if len(line) > 3 and np.allclose(line[0], line[-1], atol=1e-9, rtol=0.0):
+        closed, line = True, line[:-1]
+    closed = closed and len(line) > 2
+    loop = line if closed else np.concatenate([line, line[-2:0:-1]])
     loop = loop[np.linalg.norm(loop - np.roll(loop, 1, axis=0), axis=1) > 1e-9 * _extent(line)]
     if closed and _area(loop) < 0.0:
         loop = loop[::-1]

@@ -111,7 +111,7 @@ class Outline:
     def solids(self, model: Model) -> Solids:
         """Shapes for these lines, as they are at the start."""
         pins = [spatial(np.array([item.value for item in point])) for point in model.description.ground.values()]
-        return Solids(self.at(model.start.q), pins=np.reshape(pins, (-1, 3)))
+        return Solids(self.at(model.start.q), pins=np.reshape(pins, (-1, 3)), convex=True)
 
 
 class MeasuredPosition:
