@@ -123,7 +123,7 @@ def test_a_urdf_is_asked_for_what_it_lacks_and_machines_to_choose_from_are_drawn
     urdf = tmp_path / 'crane.urdf'
     urdf.write_text(CRANE_URDF)
     pins = ['0.26 m, -1.04 m', '0.3202 m, 2.5907 m']
-    said = [*5 * [''], '500 kg', *pins, '100 mm, 56 mm, 0.82 m, 1.355 m', 'B', '', 'included', '', 'strokes', *3 * ['']]
+    said = [*4 * [''], '500 kg', *pins, '100 mm, 56 mm, 0.82 m, 1.355 m', 'B', '', 'included', '', 'strokes', *3 * ['']]
     status, output = asked(tmp_path, said, '--urdf', str(urdf))
     assert status == 0 and 'boom_joint move tip' in output and 'the answer boom_branch as well' in output, output
     page = (tmp_path / 'arm_choice.html').read_text()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import small_arm
 from source_tree import ROOT
+from urdf_of import LIMIT, inertial, joint
 
 import mbse_ros as mbse
 from mbse_ros.bags.table_map import load_table_map
@@ -58,6 +59,26 @@ def test_a_file_that_is_wrong_says_so(folder):
     assert not right.warnings and right.upper[-1] - right.lower[-1] < 0.02
     assert len(wrong.warnings) == 1 and re.search(r'force balance does not fit the sensors.* N m', wrong.warnings[0])
     assert wrong.upper[-1] - wrong.lower[-1] > 5 * (right.upper[-1] - right.lower[-1])
+
+
+def test_the_file_of_a_urdf_weighs(tmp_path):
+    """Friction is typical and gains are known to 10 %; the rotors, which no URDF has, are not in it."""
+    links = ''.join(f'<link name="{name}">{inertial(mass, (center, 0, 0), (0.01, moment, moment))}</link>'
+                    for name, mass, center, moment in zip(('upper', 'fore'), small_arm.MASSES, small_arm.CENTRES,
+                                                          small_arm.INERTIAS))
+    lifts = '<axis xyz="0 -1 0"/>' + LIMIT
+    (tmp_path / 'arm.urdf').write_text(
+        f'<robot name="by_urdf"><link name="base"/><link name="tool"/>{links}'
+        + joint('shoulder', 'base', 'upper', (0, 0, 0), more=lifts.format(-3, 3, 80), kind='revolute')
+        + joint('elbow', 'upper', 'fore', (0.5, 0, 0), more=lifts.format(-3, 3, 40), kind='revolute')
+        + joint('flange', 'fore', 'tool', (0.4, 0, 0)) + '</robot>')
+    found = mbse.new({'urdf': str(tmp_path / 'arm.urdf'), 'shoulder': 'drive', 'elbow': 'drive', 'load': '5 kg',
+                      'load_center': '0 m, 0 m, 0 m', 'positions': '2e-5 rad', 'effort_stddev': '0.3, 0.15'})
+    found.write(tmp_path / 'by_urdf.yaml')
+    log = {name.replace('_angle', ''): series for name, series in samples().items()}
+    estimate = mbse.estimate(log, tmp_path / 'by_urdf.yaml', every=0.1)
+    assert estimate.mass[-1] == pytest.approx(LOAD, abs=0.3) and not estimate.warnings
+    assert estimate.lower[-1] < LOAD < estimate.upper[-1] < LOAD + 2.0
 
 
 def test_a_silent_effort_takes_its_equation_out(folder):

@@ -163,13 +163,14 @@ def _begun(root: Entry) -> tuple[RobotChain | None, dict[str, Moves], dict[str, 
                       name if name[:1].isalpha() else ''),
              Question('tool', 'link at the end that carries the load: '
                       + ', '.join(link for links in tools_of(robot).values() for link in links),
-                      lambda item: tool_of(item, robot), usual),
-             Question('up', f'axis of {robot.root} that points up', own.axis, 'z')]
+                      lambda item: tool_of(item, robot), usual)]
     if not given.get('tool', usual):
         return None, {}, {URDF: entry}, found
     tool = tool_of(root.part('tool', given.get('tool', usual)), robot)
     up = own.axis(root.part('up', given.get('up', 'z')))
     chain = chain_of(path, robot, tool, (), up)
+    lying = sum(upright(chain, k) for k in range(len(chain.bodies))) > 1
+    found.append(Question('up', f'axis of {robot.root} that points up', own.axis, 'z', late=not lying))
     moves = usual_moves(chain)
     for joint in moves:
         if joint in RESERVED:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Literal
 
 from ..language.entry import Entry
@@ -22,7 +23,7 @@ WORDS: tuple[Moves, ...] = ('cylinder', 'linkage', 'drive', 'sensor', 'still')
 MOVES = ('cylinder; linkage (a cylinder with rocker and link, as of a bucket); drive (a motor whose effort is '
          'measured); sensor (measured alone, as a swing); still (does not move)')
 FITTING = 'which of the drawn machines it is, where the lengths of the {} cylinder leave several: auto, or A, B, ...'
-LETTERS = 'ABCDEFGH'
+LETTERS = ascii_uppercase
 AUTO = 'auto'
 SHARE = ValueKind('1', 1e-3, 1.0)
 IN_LINKS = {'unknown': (0.5, 1.0), 'included': (0.0, 0.0), 'apart': (1.0, MASS_SPREAD)}

@@ -157,7 +157,8 @@ class _Place:
             texts = [f'{LETTERS[k]} ({_degrees(way.range)})' for k, way in enumerate(fitting)]
             raise SeveralMachinesError(self.answers.entries[f'{self.key}_cylinder'].error(
                 f'the answer {key} as well, {", or ".join(texts)}: the lengths leave {len(fitting)} machines, which '
-                f"differ in the range of {self.joint}; or 'above' or 'below' as a third word of a pin"), key, layouts)
+                f"differ in the range of {self.joint}; or 'above' or 'below' as a third word of a pin"
+                + ', or limits of this joint in the URDF' * (limits is None)), key, layouts)
         if chosen is not None and chosen >= len(fitting):
             raise self.answers.entries[key].error('auto, or one of ' + ', '.join(LETTERS[:len(fitting)]))
         return layouts[chosen or 0]
@@ -259,12 +260,15 @@ class _Place:
         over = limits or (-math.pi, math.pi)
         apart = [f'{low:.3f} to {high:.3f} m' for low, high in spans(choices, over)]
         fits = ', or '.join(dict.fromkeys(apart)) or 'a length that the linkage does not have everywhere'
+        linkage = self.answers.moves[self.joint] == 'linkage'
+        keys = 'rocker_pin, rocker, link, link_pin' if linkage else f'{self.key}_eye'
         where = f'{_degrees(over)} of {self.joint}' + ', the limits of the URDF,' * (limits is not None)
+        fits += f' by {self.key}_base, {keys}'
         if limits is None or not anywhere:
-            return entry.error(f'a cylinder that closes over its whole stroke; over {where} its pins are {fits} apart')
+            return entry.error(f'a cylinder that closes over its whole stroke; over {where} its ends are apart {fits}')
         ranges = ', or '.join(_degrees(way.range) for way in anywhere[:3])
         return entry.error(f'a stroke within the limits of the URDF; it moves {self.joint} from {ranges}; over {where} '
-                           f'its pins are {fits} apart')
+                           f'its ends are apart {fits}')
 
     def _slid(self, found: RobotLayout) -> RobotLayout:
         """With a telescope, whose cylinder is along it. Where beside it the cylinder is does not count."""
