@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import importlib.util
 import os
 import re
@@ -97,6 +98,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (ranks.get(item.path.stem, len(ranks)), item.path))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Some hundred MB of tests and modules stay to the end: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def shared(make: Callable[..., Any], key_of: Callable[..., object], most: int = MODELS) -> Callable[..., Any]:

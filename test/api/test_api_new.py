@@ -52,7 +52,7 @@ def test_an_invented_excavator_simulates_and_weighs(tmp_path: Path) -> None:
     """Before any calibration: a wide interval, in which the load is."""
     mbse.new(EXCAVATOR).write(tmp_path / 'mini8.yaml')
     machine = mbse.load(tmp_path / 'mini8.yaml')
-    estimate = mbse.estimate(mbse.simulate(machine, payload=400.0, cycle='boom').samples, machine)
+    estimate = mbse.estimate(mbse.simulate(machine, 12.0, payload=400.0, cycle='boom').samples, machine, every=0.1)
     assert estimate.lower[-1] < 400.0 < estimate.upper[-1]
 
 

@@ -59,11 +59,11 @@ def simulated(name: str, cycle: str, payload: float) -> list[SensorFrame]:
     return SimulatedCrane(machine, payload, 1, found, CraneSettings(rate=RATE), true, plant).run()
 
 
-def loads_of(frames: list[SensorFrame], machine: Machine) -> tuple[WeighedLoad, ...]:
-    """As the live scale finds them, from the first to the last sample."""
+def loads_of(frames: list[SensorFrame], machine: Machine, segment: float = 0.1) -> tuple[WeighedLoad, ...]:
+    """As the live scale finds them, from the first to the last sample; ``segment``, s: 0 as it is live."""
     log = LogLoads(ScaleStage(machine))
     log.begin('x')
-    for output in feed(Pipeline(machine), frames):
+    for output in feed(Pipeline(machine, segment=segment), frames):
         log.take(output)
     log.close()
     return tuple(log.loads)
@@ -149,7 +149,7 @@ def test_one_list(bag: Path, tmp_path: Path) -> None:
     assert [own.start - first, own.end - first, own.mass, own.lower, own.upper] == pytest.approx(
         [load['start_s'], load['end_s'], load['mass'], lower, upper], rel=1e-12)
     assert (own.status, own.trusted, list(own.faults)) == (load['status'], load['trusted'], load['faults'])
-    (live,) = loads_of(dug(), built('zx200')[0])
+    (live,) = loads_of(dug(), built('zx200')[0], 0.0)
     assert live.record.data == own.record.data
 
 
@@ -157,13 +157,13 @@ def test_tuning_of_the_scale(bag: Path) -> None:
     """The same words as for ``mbse loads``."""
     for least, count in (('1000', 1), ('1500', 0)):
         tuning = parse_tuning([f'scale.least_load={least}'], KINDS)
-        assert len(estimate_bag(bag, built('zx200')[0], tuning).loads) == count
+        assert len(estimate_bag(bag, built('zx200')[0], tuning, every=0.1).loads) == count
 
 
 def test_sensors_that_weigh_too_little_of_a_load_count_none(bag: Path, tmp_path: Path) -> None:
     """Of the arm alone: no list that joins what lies before and after the load, and why."""
     machine = changed('zx200', {f'sensors/{cylinder}_{side}': REMOVED for cylinder in ('boom', 'bucket')
                                 for side in ('piston', 'rod')})
-    found = estimate_bag(bag, machine, {})
+    found = estimate_bag(bag, machine, {}, every=0.1)
     assert found.loads == () and '5% of payload.limits' in found.uncounted
     assert f'loads are not counted: {found.uncounted}' in found.summary()

@@ -60,6 +60,8 @@ def names_in(text: str) -> frozenset[str]:
 def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str, Callable[..., Any]]) -> object:
     """As evaluate on any kind of operand, with functions for it; the result is not checked."""
     tree = _parse(text)
+    if (number := _number(tree)) is not None:
+        return number
     try:
         return _Arithmetic(names, functions).eval(text, previously_parsed=tree)
     except (simpleeval.FunctionNotDefined, simpleeval.NameNotDefined) as error:
@@ -73,6 +75,14 @@ def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str
         raise ValueError(f'{text!r} is not arithmetic: {error}') from error
     except RecursionError as error:
         raise ValueError('the arithmetic is nested too deeply') from error
+
+
+def _number(tree: ast.expr) -> float | None:
+    """Of a plain number, as most are, also a negative one; None of other arithmetic."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        number = _number(tree.operand)
+        return None if number is None else -number
+    return float(tree.value) if isinstance(tree, ast.Constant) else None
 
 
 class _Arithmetic(simpleeval.SimpleEval):   # type: ignore[misc]

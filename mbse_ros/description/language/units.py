@@ -72,6 +72,12 @@ def unit_factor(text: str, wanted: str) -> float:
 
 def parse_unit(text: str) -> Unit:
     """Factor to SI and dimension of a product such as 'kg*m^2', 'l/min', 'N/(m/s)'; ValueError with the reason."""
+    factor, dimension = _unit(text)
+    return factor, dict(dimension)
+
+
+@lru_cache(maxsize=512)
+def _unit(text: str) -> Unit:
     plain = text.replace('²', '^2').replace('³', '^3')
     tokens, place = [], 0
     while place < len(plain.rstrip()):
