@@ -88,6 +88,18 @@ def test_a_wrong_value_is_refused_with_a_reason(make, name, parameter, value, re
     assert node.get_parameter(parameter).value == before
 
 
+@pytest.mark.parametrize('name', KINDS)
+def test_a_node_takes_its_own_dump(make, name):
+    """`ros2 param load` of what `ros2 param dump` gave: nothing is refused, what is fixed included."""
+    node = make(name)
+    own = [node.get_parameter(item) for item in node.list_parameters([], 0).names]
+    for item in own:        # as the service of parameters does
+        assert node.set_parameters_atomically([item]).successful, item.name
+    assert len(own) > 3 and node.set_parameters_atomically(own).successful
+    other = Parameter('machine', value='another')
+    assert 'read-only' in node.set_parameters_atomically([*own, other]).reason
+
+
 @pytest.mark.parametrize('name, values, reason', [
     ('observer_node', {'acceleration_psd': 1e9}, 'acceleration_psd'),
     ('observer_node', {'acceleration_psd': 'fast'}, 'acceleration_psd'),

@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import rclpy
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
@@ -157,11 +159,27 @@ class Runnable:
     get_name: Callable[[], str]
     create_timer: Callable[..., Any]
     destroy_node: Callable[[], None]
+    has_parameter: Callable[[str], bool]
+    describe_parameter: Callable[[str], Any]
+    get_parameter: Callable[[str], Parameter]
 
     def create_service(self, srv_type: type, srv_name: str, callback: Callable[[Any, Any], Any], **more: Any) -> Any:
         """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
         callback = checked_request(srv_name, callback)
         return super().create_service(srv_type, srv_name, callback, **more)     # type: ignore[misc]
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """As rclpy's; what is fixed at the start may be set to what it is: a node takes its own dump."""
+        changed = [item for item in parameter_list if not self._is_fixed_so(item)]
+        if parameter_list and not changed:
+            return SetParametersResult(successful=True)
+        return super().set_parameters_atomically(changed)       # type: ignore[misc]
+
+    def _is_fixed_so(self, given: Parameter) -> bool:
+        if not self.has_parameter(given.name) or not self.describe_parameter(given.name).read_only:
+            return False
+        own = self.get_parameter(given.name)
+        return bool(own.type_ is given.type_ and own.value == given.value)
 
     def create_publisher(self, *args: Any, **more: Any) -> Any:
         """As rclpy's; a message that the middleware does not take at once is published again."""
