@@ -55,10 +55,6 @@ class RobotAnswers:
         keys = self.values.get('pressures', ())
         return [name for joint, name in self.cylinders.items() if key_of(joint) in keys]
 
-    def error(self, key: str, expected: str) -> DescriptionError:
-        """About one answer."""
-        return self.entries[key].error(expected)
-
 
 def key_of(joint: str) -> str:
     """What questions about the cylinder of a joint begin with: its name without the end."""

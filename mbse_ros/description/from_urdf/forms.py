@@ -85,12 +85,6 @@ def _link(entry: Entry, chain: RobotChain) -> str:
     return word
 
 
-def owner_of(chain: RobotChain, link: str) -> str:
-    """The body that a link is, or is fixed to."""
-    seat = chain.robot.seats[link]
-    return seat.owner if seat.hung or link == chain.robot.root else link
-
-
 def place(entry: Entry) -> list[float]:
     """Three coordinates, m."""
     return [read_number(item, forms.PLACE) for item in entry.items('x, y and z', 3)]

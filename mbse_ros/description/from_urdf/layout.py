@@ -18,7 +18,7 @@ from ..templates.layout import MARGIN, PinnedBody, PlacedCylinder, PlanarLayout,
 from .answers import RobotAnswers, cylinder_of, key_of
 from .chain import ChainBody, RobotChain
 from .closures import Closure, Lengths, closures, spans
-from .forms import LETTERS, Pin, owner_of
+from .forms import LETTERS, Pin
 from .plane import SHORTEST, PlanarFrame, WorkPlane, outwards
 
 FOOT, ROCKER, LINK = 'foot', 'rocker', 'link'
@@ -189,9 +189,10 @@ class _Place:
     def _bars(self, found: RobotLayout, way: Way, start: float) -> str:
         """Rocker and link of a linkage; the eye of the rod is the end of the rocker."""
         assert way.eye is not None
-        taken = [body.name for body in self.plane.chain.bodies]
-        rocker, link = (f'{name}_bar' if name in taken else name for name in (ROCKER, LINK))
-        _, pivot, spread = next(self._pins('rocker_pin', self.before, self.parent))
+        taken = {name for body in self.plane.chain.bodies for name in (body.name, body.joint.name)}
+        rocker, link, linkage = (f'{name}_bar' if {name, f'{name}_joint'} & taken else name
+                                 for name in (ROCKER, LINK, 'linkage'))
+        pivot, spread = next(self._pins('rocker_pin', self.before, self.parent))
         found.put(self.parent, 'rocker_pin', pivot, spread)
         found.put(self.body.name, 'link_pin', *way.pin)
         eye = tuple(float(item[0]) for item in way.eye(np.array([start])))
@@ -203,17 +204,17 @@ class _Place:
             length = self.answers.values[key]
             found.bodies.append(PinnedBody(bar(name), length, {'pin': (EXACT, EXACT), 'end': (
                 (length, 0.0), (TAPE, 0.0))}))
-        found.joints += [Turning('rocker_joint', f'{self.parent}.rocker_pin', f'{rocker}.pin', turned),
-                         Turning('link_joint', f'{rocker}.end', f'{link}.pin', tied),
-                         Turning('linkage_joint', f'{link}.end', f'{self.body.name}.link_pin', math.nan)]
+        found.joints += [Turning(f'{rocker}_joint', f'{self.parent}.rocker_pin', f'{rocker}.pin', turned),
+                         Turning(f'{link}_joint', f'{rocker}.end', f'{link}.pin', tied),
+                         Turning(f'{linkage}_joint', f'{link}.end', f'{self.body.name}.link_pin', math.nan)]
         return f'{rocker}.end'
 
     def _levers(self) -> Iterator[Way]:
         """Cylinders from the parent to the body."""
         name = self.key
         for (base, base_spread), (eye, eye_spread) in product(
-                [item[1:] for item in self._pins(f'{name}_base', self.before, self.body.parent)],
-                [item[1:] for item in self._pins(f'{name}_eye', self.own, self.body.name)]):
+                list(self._pins(f'{name}_base', self.before, self.body.parent)),
+                list(self._pins(f'{name}_eye', self.own, self.body.name))):
             def lengths(angles: np.ndarray, base: Point = base, eye: Point = eye) -> np.ndarray:
                 return _distance(_rotated(self.pivot, self.angle + self.sense * angles, eye), base)
             yield Way((base, base_spread), (eye, eye_spread), lengths)
@@ -221,10 +222,10 @@ class _Place:
     def _linkages(self) -> Iterator[Way]:
         """Cylinders that turn a rocker on the parent, whose end a link ties to the body."""
         rocker, size = self.answers.values['rocker'], self.answers.values['link']
-        _, pivot, _ = next(self._pins('rocker_pin', self.before, self.body.parent))
+        pivot, _ = next(self._pins('rocker_pin', self.before, self.body.parent))
         for (base, base_spread), (hung, hung_spread), side in product(
-                [item[1:] for item in self._pins(f'{self.key}_base', self.before, self.body.parent)],
-                [item[1:] for item in self._pins('link_pin', self.own, self.body.name)], (1, -1)):
+                list(self._pins(f'{self.key}_base', self.before, self.body.parent)),
+                list(self._pins('link_pin', self.own, self.body.name)), (1, -1)):
             def eye(angles: np.ndarray, hung: Point = hung, side: int = side) -> tuple[np.ndarray, np.ndarray]:
                 return _between(pivot, rocker, _rotated(self.pivot, self.angle + self.sense * angles, hung), size, side)
 
@@ -232,26 +233,26 @@ class _Place:
                 return _distance(eye(angles), base)
             yield Way((base, base_spread), (hung, hung_spread), lengths, eye)
 
-    def _pins(self, key: str, frame: PlanarFrame, owner: str) -> Iterator[tuple[int, Point, Point]]:
-        """Sides, places and deviations that an answer leaves, in the plane of its body, m."""
+    def _pins(self, key: str, frame: PlanarFrame, owner: str) -> Iterator[tuple[Point, Point]]:
+        """Places and deviations that an answer leaves, in the plane of its body, m."""
         pin: Pin = self.answers.values[key]
         entry, chain = self.answers.entries[key], self.plane.chain
         if pin.link:
-            if owner_of(chain, pin.link) != owner:
+            seat = chain.robot.seats[pin.link]
+            if seat.owner != owner:
                 raise entry.error(f'a link that is fixed to {owner}')
-            seen = chain.robot.seats[pin.link].pose[0]
-            yield 0, frame.planar(chain.turned @ seen if owner == GROUND else seen), EXACT
+            yield frame.planar(chain.turned @ seat.pose[0] if owner == GROUND else seat.pose[0]), EXACT
             return
         first, second = pin.lengths
         if not frame.length or key == 'rocker_pin':
-            yield 0, (frame.length - first if frame.length else first, second), (TAPE, TAPE)
+            yield (frame.length - first if frame.length else first, second), (TAPE, TAPE)
             return
         for side in (pin.side,) if pin.side else (1, -1):
             try:
                 place = apex(frame.length, first, second, side)
             except NoTriangleError as error:
                 raise entry.error(f'lengths that make a triangle with {owner}: {error}') from None
-            yield side, place, spread_of(frame.length, first, second, side)
+            yield place, spread_of(frame.length, first, second, side)
 
     def _open(self, choices: list[Lengths], limits: tuple[float, float] | None) -> DescriptionError:
         """Why no way is left, and which lengths would fit."""
