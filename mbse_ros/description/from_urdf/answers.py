@@ -168,11 +168,11 @@ def _begun(root: Entry) -> tuple[RobotChain | None, dict[str, Moves], dict[str, 
     lying = sum(upright(chain, k) for k in range(len(chain.bodies))) > 1
     found.append(Question('up', f'axis of {robot.root} that points up', own.axis, 'z', late=not lying))
     moves = usual_moves(chain)
-    for joint in moves:
+    for k, joint in enumerate(moves):
         if joint in RESERVED:
             raise DescriptionError(str(path), f'robot.joint[{joint}].name', joint, 'another name: this is a question')
         text = f'{joint} ({own.motion(chain, joint)}), what moves it: '
-        found.append(Question(joint, text + (', '.join(own.WORDS) if len(found) > 2 else own.MOVES), own.moves,
+        found.append(Question(joint, text + (', '.join(own.WORDS) if k else own.MOVES), own.moves,
                               moves[joint]))
         if joint in given:
             moves[joint] = own.moves(root.part(joint, given[joint]))
@@ -216,8 +216,9 @@ def _questions(chain: RobotChain, moves: Mapping[str, Moves], given: Mapping[str
             before = body.joint.name
     if cylinders:
         names = [key_of(joint) for joint in cylinders]
-        yield Question('cylinder_masses', 'whether the masses of the links include the cylinders: included, apart, '
-                       'unknown', own.cylinder_masses, 'apart' if len(light) == len(chain.bodies) else 'unknown')
+        yield Question('cylinder_masses', 'whether the masses of the links include those of cylinders, rocker and '
+                       'link: included, apart, unknown', own.cylinder_masses,
+                       'apart' if len(light) == len(chain.bodies) else 'unknown')
         if 'linkage' not in moves.values():
             yield Question('hanging', 'from the pin of the hook to the middle of the load, if it swings, else none',
                            forms.optional(forms.HANGING), 'none')

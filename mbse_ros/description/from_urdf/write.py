@@ -35,6 +35,7 @@ SWING_NOISE = 0.1               # deg: deviation of a sample of a joint that is 
 ENCODER_ZERO = 0.1              # deg: deviation of the zero of an arm's encoder
 LOAD_SPREAD = 0.05              # m: of the centre of an arm's load
 PRODUCTS = ('xy', 0, 1), ('xz', 0, 2), ('yz', 1, 2)
+LEAST = 0.1                     # of the typical mass of rocker and link, where it is in the mass of the links
 ROUND = 1e-6                    # of the largest moment: products below are 0
 
 
@@ -123,9 +124,10 @@ def _bodies(answers: RobotAnswers, chain: RobotChain, layout: RobotLayout) -> It
             around = outline(replace(pinned[body.name], points=inner))
             yield f'    outline: [{", ".join(ends.get(name, name) for name in around)}]'
     total = answers.values.get('mass', sum(item.mass for item in masses))
+    share, spread = answers.values.get('cylinder_masses', (1.0, 0.0))
     for item in layout.bodies:
         if item.link.name not in {body.name for body in chain.bodies}:
-            yield from _bar(item, BAR * total)
+            yield from _bar(item, BAR * total * max(share, LEAST), max(spread, BAR_SPREAD))
     yield ''
 
 
@@ -146,11 +148,11 @@ def _body(name: str, points: dict[str, str], mass: LinkMass, reason: str) -> Ite
     yield from (f'      {pin}: {place}' for pin, place in points.items())
 
 
-def _bar(body: PinnedBody, mass: float) -> Iterator[str]:
+def _bar(body: PinnedBody, mass: float, stddev: float) -> Iterator[str]:
     ends = ', '.join(f'{pin}: [{metres(place[0])}, 0 m, 0 m]' if not any(spread) else
                      f'{pin}: {{value: [{metres(place[0])}, 0 m, 0 m], stddev: [5 mm, 0 m, 0 m]}}'
                      for pin, (place, spread) in body.points.items())
-    yield f'  {body.link.name}: {{mass: {assumed(mass, "kg", BAR_SPREAD)}, uniform: true,'
+    yield f'  {body.link.name}: {{mass: {assumed(mass, "kg", stddev)}, uniform: true,'
     yield f'    points: {{{ends}}}}}'
 
 
