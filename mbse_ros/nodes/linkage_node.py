@@ -26,7 +26,7 @@ from ..streams.start import encoded, moved_to
 from .base.mechanism_node import MechanismNode, sooner
 from .base.middleware import deep_input
 from .base.node_settings import LinkageNodeSettings
-from .messages.markers import ESTIMATED, GHOST, GREEN, MEASURED, TRANSLUCENT, Canvas, Colour
+from .messages.markers import ESTIMATED, GHOST, MEASURED, TRANSLUCENT, TRUE, Canvas, Colour
 from .messages.outline import LETTER, Outline, mechanism_box
 from .messages.wire import packed_joints
 
@@ -161,7 +161,7 @@ class LinkageNode(MechanismNode):
         if len(places) == len(model.z):
             self._draw_measured(MEASURED, moved_to(model, places), GHOST)
         true = (q for at, q in self._truths if 2 * abs(at - stamp) <= self.stage.step_ns)
-        self._draw_measured('true', next(true, None), GREEN)
+        self._draw_measured('true', next(true, None), TRUE)
         if np.isfinite(estimate.q).all():
             self._canvas.estimate(stamp, self._solids.placed(self._outline.at(estimate.q)), s.frame_id,
                                   estimate.status, estimate.reason)

@@ -16,12 +16,10 @@ from matplotlib.figure import Figure
 
 from .data import COLORS, FILLS, Animation
 from .plots import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
-from .solids import DISC, GHOST, SQUARE, Solids, seen_above, seen_from
+from .solids import DISC, GHOST, ORDER, SIDE, SQUARE, Solids, seen_above, seen_from
 
 FRAME_RATE = 30.0      # Hz, of the web page; the page draws between the frames
 FROM_AXIS = 'distance from the axis of the swing'
-SIDE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])     # x to the right, z up
-ORDER = ('stand', 'body', 'rod', 'barrel', 'load')      # from the lowest to the topmost
 _GHOST, _BODY, _GHOST_SHARE = COLORS['measured'], COLORS['estimated'], 0.45
 _WORDS, _RIGHT = 24, 0.9     # characters of a line beside a pose; from where on in the picture it ends there
 _GIF_FRAMES, _GIF_RATE = 90, 12     # frames, frames/s

@@ -12,11 +12,12 @@ from string import ascii_uppercase
 import numpy as np
 
 from ..description.templates.geometry import Point, moved
-from ..description.templates.layout import PinnedBody, PlanarLayout
+from ..description.templates.layout import PlanarLayout
+from .solids import ORDER, SIDE, Solids, Tube, seen_from, spatial
 
 REFRESH = 1         # s
 WIDTH, ROOM = 900, 0.12     # px; of the size, around the drawing
-BARREL = 0.55       # of a cylinder's length in the middle of its stroke
+FILLS = {'stand': '#c3c8d0', 'rod': '#d5dbe3', 'barrel': '#4a5361'}
 COLORS = '#1b6ca8', '#c2571a', '#3f7d3a', '#7a4fa3', '#8a6d1d', '#555555'
 PAGE = '''<!doctype html>
 <html lang="en"><head><meta charset="utf-8">{refresh}<title>{title}</title><style>
@@ -76,43 +77,44 @@ def _at(layout: PlanarLayout, poses: Poses, pin: str) -> Point:
 
 def _drawing(layout: PlanarLayout) -> str:
     poses = _poses(layout)
-    pins = {body.link.name: [moved(*poses[body.link.name], place) for place, _ in _around(body)]
-            for body in layout.bodies}
-    cylinders = [(item, _at(layout, poses, item.base), _at(layout, poses, item.eye)) for item in layout.cylinders]
-    everything = np.array([point for some in pins.values() for point in some]
-                          + [end for _, *ends in cylinders for end in ends] + [(0.0, 0.0)])
-    low, high = everything.min(axis=0), everything.max(axis=0)
+    lines = {body.link.name: np.array([moved(*poses[body.link.name], place) for place, _ in body.points.values()])
+             for body in layout.bodies}
+    middles, tubes = {name: points.mean(axis=0) for name, points in lines.items()}, {}
+    for item in layout.cylinders:
+        base, eye = np.array(_at(layout, poses, item.base)), np.array(_at(layout, poses, item.eye))
+        bore, rod, closed, _ = item.sizes
+        gland = base + min(1.0, closed / max(float(np.linalg.norm(eye - base)), 1e-9)) * (eye - base)
+        lines[f'cylinder/{item.name}'], tubes[item.name] = np.array([base, gland, eye]), Tube(bore, rod, item.count)
+    pins = [(0.0, 0.0), *layout.ground.values()]
+    solids = Solids(lines, tubes, spatial(np.array(pins)), convex=True)
+    drawn = sorted(zip(solids.parts, seen_from(solids.placed(lines), SIDE)), key=lambda one: ORDER.index(one[0].kind))
+    outlines = [place[0] + part.polygon @ place[1:] for part, place in drawn]
+    low, high = np.vstack(outlines).min(axis=0), np.vstack(outlines).max(axis=0)
     size = float(max(high - low))
     low, high = low - ROOM * size, high + ROOM * size
     scale = WIDTH / float(high[0] - low[0])
     height = scale * float(high[1] - low[1])
 
-    def on(point: Point) -> str:
+    def on(point: Sequence[float] | np.ndarray) -> str:
         """x,y in the picture, px."""
         return f'{scale * (point[0] - low[0]):.1f},{height - scale * (point[1] - low[1]):.1f}'
 
-    parts = []
-    for color, (name, points) in zip(COLORS * 2, pins.items()):
-        x, y = on(tuple(np.mean(points, axis=0))).split(',')
-        parts.append(f'<polygon points="{" ".join(map(on, points))}" fill="{color}" fill-opacity=".25" '
-                     f'stroke="{color}" stroke-width="3" stroke-linejoin="round"/>'
-                     f'<text x="{x}" y="{y}" font-size="15" fill="{color}">{escape(name)}</text>')
-    for _, base, eye in cylinders:
-        end = base[0] + BARREL * (eye[0] - base[0]), base[1] + BARREL * (eye[1] - base[1])
-        parts += [_line(on(base), on(eye), 4), _line(on(base), on(end), 10)]
-    dots = [point for some in pins.values() for point in some] + [end for _, *ends in cylinders for end in ends]
-    for x, y in (on(point).split(',') for point in dots):
-        parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="#fff" stroke="#222" stroke-width="2"/>')
+    colors, parts = dict(zip(middles, COLORS * 2)), []
+    for (part, place), outline in zip(drawn, outlines):
+        color = colors.get(part.name) or FILLS[part.kind]
+        parts.append(f'<polygon points="{" ".join(map(on, outline))}" fill="{color}" fill-opacity="'
+                     f'{0.4 if part.kind == "body" else 1}" stroke="#222" stroke-width="1.5" stroke-linejoin="round"/>')
+        for pin in place[0] + part.pins @ place[1:]:
+            x, y = on(pin).split(',')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="#fff" stroke="#222" stroke-width="2"/>')
+    for name, middle in middles.items():
+        x, y = on(middle).split(',')
+        parts.append(f'<text x="{x}" y="{y}" font-size="15" fill="#222" stroke="#fff" stroke-width="3" '
+                     f'paint-order="stroke">{escape(name)}</text>')
     metre = f'<text x="12" y="{height - 22:.0f}" font-size="14">1 m</text>' + _line(
         f'12,{height - 14:.0f}', f'{12 + scale:.0f},{height - 14:.0f}', 3)
     return (f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="the machine from its side">'
             f'{"".join(parts)}{metre}</svg>')
-
-
-def _around(body: PinnedBody) -> list[tuple[Point, Point]]:
-    """Pins in their order around the body."""
-    middle = np.mean([place for place, _ in body.points.values()], axis=0)
-    return sorted(body.points.values(), key=lambda item: math.atan2(item[0][1] - middle[1], item[0][0] - middle[0]))
 
 
 def _line(start: str, end: str, width: int) -> str:

@@ -29,6 +29,8 @@ GHOST = 1.35            # how much thicker the measured machine is, and (in reve
 UP, FORWARD = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
 SQUARE = np.array([[0.0, -0.5], [1.0, -0.5], [1.0, 0.5], [0.0, 0.5]])
 DISC = np.array([[math.cos(a), math.sin(a)] for a in np.arange(24) * math.pi / 12])
+SIDE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])     # a view: x to the right, z up
+ORDER = ('stand', 'body', 'rod', 'barrel', 'load')      # in a view, from the lowest to the topmost
 STAND = 'stand'         # name of what does not move
 
 
@@ -85,8 +87,9 @@ class Solids:
         lengths = {name: _extent(line) for name, line in points.items() if kind_of(name) != 'cylinder'}
         self.size = max(lengths.values(), default=0.0) or max(map(_extent, points.values()), default=0.0) or 1.0
         self.thick, self._convex = THICK * self.size, convex
-        heights = np.concatenate([line[:, 2] for line in points.values()] or [np.zeros(1)])
-        self._flat = bool(np.ptp(heights) < 1e-9 * self.size)       # a machine in the plane of x and y
+        every = np.concatenate(list(points.values()) or [np.zeros((1, 3))])
+        self._flat = bool(np.ptp(every[:, 2]) < 1e-9 * self.size)       # a machine in the plane of x and y
+        self._far = int(np.argmax(np.linalg.norm(every[:, :2] - every[0, :2], axis=1)))     # it is in a plane with this
         self.pins = np.empty((0, 3)) if pins is None else np.reshape(np.asarray(pins, dtype=float), (-1, 3))
         self._middle = float(self.pins[:, 1].mean()) if len(self.pins) else 0.0
         first = np.cumsum([0, *(len(line) for line in points.values())])
@@ -110,12 +113,13 @@ class Solids:
         along = tip - origin
         length = np.linalg.norm(along, axis=-1, keepdims=True)
         x = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), FORWARD)
-        z = np.cross(x, np.where(self._corners[:, 2:] >= 0, third - origin, UP))
+        level = UP if self._flat else np.cross(points[..., self._far, :] - points[..., 0, :], UP)[..., None, :]
+        straight = level - np.sum(level * x, axis=-1, keepdims=True) * x        # a bar is as wide across as the machine
+        z = np.where(self._corners[:, 2:] >= 0, np.cross(x, third - origin), straight)
         size = np.linalg.norm(z, axis=-1, keepdims=True)
-        z = np.where(size > 1e-9, z, np.cross(x, FORWARD))      # one that stands upright
-        if self._flat:
-            z = np.broadcast_to(UP, z.shape)
-        z = z / np.maximum(np.linalg.norm(z, axis=-1, keepdims=True), 1e-300)
+        z = np.where(size > 1e-6 * self.size, z / np.maximum(size, 1e-300), np.cross(x, UP))
+        size = np.linalg.norm(z, axis=-1, keepdims=True)
+        z = np.where(size > 1e-6, z / np.maximum(size, 1e-300), np.cross(x, FORWARD))
         y = np.cross(z, x)
         moving = np.stack([origin, np.where(self._stretched[:, None], along, x), y, z], axis=-2)
         still = np.array([[0.0, self._middle, 0.0], FORWARD, UP, np.cross(FORWARD, UP)])

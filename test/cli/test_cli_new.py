@@ -115,7 +115,7 @@ def test_the_page_is_drawn_again_at_each_answer(tmp_path: Path) -> None:
     done = mbse('new', '--answers', tmp_path / 'answers.yaml', '-o', tmp_path / 'arm.yaml', '--draw', page)
     text = page.read_text()
     assert done.status == 0 and 'refresh' not in text and 'the cylinders reach over their strokes' in text
-    assert text.count('<polygon') == 1 and text.count('<line') == 3        # the arm; barrel and rod, the metre
+    assert text.count('<polygon') == 5 and text.count('<line') == 1        # arm, barrel, rod, two feet; the metre
 
 
 def test_a_urdf_is_asked_for_what_it_lacks_and_machines_to_choose_from_are_drawn(tmp_path: Path) -> None:

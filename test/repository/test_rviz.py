@@ -19,7 +19,7 @@ from mbse_ros.nodes.graphs.linkage_graph import (
     start_box,
 )
 from mbse_ros.nodes.graphs.machine_graph import MARKERS_FRAME, TOPICS, MachineArguments, machine_graph
-from mbse_ros.nodes.messages.outline import Box, machine_box
+from mbse_ros.nodes.messages.outline import LETTER, Box, machine_box
 
 CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('machine', 'linkage')}
 GRAPHS = {'machine': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),
@@ -126,6 +126,9 @@ def test_machines_are_in_view(name):
     views = fitted(yaml.safe_load((ROOT / 'rviz' / 'machine.rviz').read_text()), box)['Visualization Manager']['Views']
     there = np.abs(shares(views['Current'], corners(box) * [1, 0, 1]))
     assert 0.5 < there.max() < 1.0
+    high = 2 * views['Current']['Distance'] * math.tan(math.pi / 8)     # of the picture, m; 680 pixels
+    assert 680 * LETTER * box.size / high > 14
+    assert np.abs(shares(views['Current'], box.above[None])).max() < 1.0
     start = np.vstack(list(machine.outline(machine.model.start.q[machine.model.z]).values()))
     assert np.abs(shares(CONFIGS['machine']['Visualization Manager']['Views']['Current'], start)).max() < 1.0
 

@@ -23,7 +23,7 @@ from .wire import header, to_time
 
 Colour = tuple[float, float, float]
 GREY, WHITE, DARK = (0.7, 0.7, 0.75), (1.0, 1.0, 1.0), (0.13, 0.15, 0.18)
-GHOST = (0.85, 0.92, 1.0)
+GHOST, TRUE = (0.85, 0.92, 1.0), (0.4, 0.95, 0.5)
 YELLOW, GREEN, BROWN = (0.95, 0.66, 0.15), (0.2, 0.7, 0.3), (0.72, 0.36, 0.1)
 STEEL, BRIGHT, STONE = (0.36, 0.41, 0.47), (0.82, 0.85, 0.88), (0.42, 0.46, 0.5)
 PALE, AMBER, ASH, RED = (0.75, 0.85, 0.95), (0.98, 0.9, 0.1), (0.5, 0.46, 0.46), (1.0, 0.35, 0.3)
