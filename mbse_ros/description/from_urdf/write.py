@@ -105,6 +105,7 @@ def _bodies(answers: RobotAnswers, chain: RobotChain, layout: RobotLayout) -> It
     masses = masses_of(chain, answers.moves, answers.values.get('mass', 0.0), answers.values.get('masses', 0.05))
     pinned = {body.link.name: body for body in layout.bodies}
     reasons = placeholders(chain, answers.moves)
+    first = next((k for k, body in enumerate(chain.bodies) if body.name in layout.frames), 0)
     for k, (body, mass) in enumerate(zip(chain.bodies, masses)):
         points = {'pin': _vector(np.zeros(3))}
         if k < len(chain.bodies) - 1:
@@ -117,7 +118,8 @@ def _bodies(answers: RobotAnswers, chain: RobotChain, layout: RobotLayout) -> It
         frame = '' if body.name not in pinned else body.name
         points |= {pin: _pin(layout, frame, place, spread) for pin, (place, spread) in own.items()
                    if pin not in ('pin', 'end', 'tip') and not pin.endswith(SLID)}
-        yield from _body(body.name, points, mass, reasons.get(body.name, ''))
+        center = _vector(mass.center) if k < first else _center(layout, body.name, mass)      # what only swings: none
+        yield from _body(body.name, points, mass, center, reasons.get(body.name, ''))
         if body.name in pinned:
             inner = {name: place for name, place in pinned[body.name].points.items() if not name.endswith(SLID)}
             ends = {'end': chain.bodies[k + 1].joint.name} if 'end' in inner else {}
@@ -131,13 +133,19 @@ def _bodies(answers: RobotAnswers, chain: RobotChain, layout: RobotLayout) -> It
     yield ''
 
 
-def _body(name: str, points: dict[str, str], mass: LinkMass, reason: str) -> Iterator[str]:
+def _center(layout: RobotLayout, name: str, mass: LinkMass) -> str:
+    """With deviations in the plane in which cylinders move the body, or in all directions."""
+    size, source = mass.center_spread, f', {ASSUMED}' if mass.assumed else ''
+    stddev = _spread(layout, name, (size, size)) if name in layout.frames else metres(float(f'{size:.2g}'))
+    return f'{{value: {_vector(mass.center)}, stddev: {stddev}{source}}}'
+
+
+def _body(name: str, points: dict[str, str], mass: LinkMass, center: str, reason: str) -> Iterator[str]:
     value, why = f'{mass.mass:.6g}', f'   # the URDF has {reason}' if reason else ''
     source = f', {ASSUMED}' if mass.assumed else ''
     yield f'  {name}:{why}'
     yield f'    mass: {{value: {value} kg, stddev: {100.0 * mass.spread:g} %{source}}}'
-    off = metres(float(f'{mass.center_spread:.2g}'))
-    yield f'    center_of_mass: {{value: {_vector(mass.center)}, stddev: {off}{source}}}'
+    yield f'    center_of_mass: {center}'
     spread = f'stddev: {100.0 * mass.inertia_spread:g} %, {ASSUMED}'
     moments = [f'{axis}: ' + (f'{{value: {mass.inertia[k, k]:.4g}, {spread}}}' if mass.inertia_spread else
                               f'{mass.inertia[k, k]:.6g}') for k, axis in enumerate(('xx', 'yy', 'zz'))]
@@ -314,9 +322,11 @@ def _plain(axis: np.ndarray) -> str:
 
 def _pin(layout: RobotLayout, frame: str, place: Point, spread: Point, source: str = '') -> str:
     """A point in the plane, in the frame of its body."""
-    own = layout.frames[frame]
-    value, stddev = _vector(own.point(*place)), own.spread(spread)
-    if not any(spread):
-        return value
-    listed = ', '.join(metres(float(f'{item:.2g}')) for item in np.where(stddev < 1e-6, 0.0, stddev))
-    return f'{{value: {value}, stddev: [{listed}]{source}}}'
+    value = _vector(layout.frames[frame].point(*place))
+    return f'{{value: {value}, stddev: {_spread(layout, frame, spread)}{source}}}' if any(spread) else value
+
+
+def _spread(layout: RobotLayout, frame: str, spread: Point) -> str:
+    """Deviations along the axes of the body, of those in the plane."""
+    stddev = layout.frames[frame].spread(spread)
+    return '[' + ', '.join(metres(float(f'{item:.2g}')) for item in np.where(stddev < 1e-6, 0.0, stddev)) + ']'
