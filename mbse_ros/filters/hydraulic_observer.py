@@ -43,7 +43,7 @@ LIVELIEST = 100.0   # times the largest activity: a shock, in the first step aft
 class HydraulicObserver:
     """Observer of one machine: holds the state between segments.
 
-    ``threshold``: the normalised innovation squared beyond which a sample is rejected.
+    ``threshold``: the normalised innovation squared beyond which a sample is rejected; ``prepared``, s: step in force.
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
@@ -54,7 +54,7 @@ class HydraulicObserver:
             raise DescriptionError(machine.description.file, f'sensors.{exact.sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
         self._lines, self._commands = InterpolationError(self._variance, pushes(machine)), RareCommands(machine)
-        self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
+        self.rate, self.prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
                                    f'rates up to {FASTEST:g} 1/s: a volume, hose, time_constant or laminar_pressure is '
@@ -70,7 +70,7 @@ class HydraulicObserver:
         if self.model.driven:
             self.rate = max(self.rate, fastest_friction(self.machine))
         self.names, self._filters = self.model.names, dict[tuple[str, str, int], RunningFilter[HydraulicFilter]]()
-        self.running = self._running_for(self._prepared)
+        self.running = self._running_for(self.prepared)
         state, mass = self.filter.state, self.filter.state.places['mass'].start
         self._full, slopes = state.indices['P'], self.filter.slopes
         self._to_si = np.outer(self.model.scale, self.model.scale)
@@ -105,7 +105,7 @@ class HydraulicObserver:
         self.settings = settings
         if self._kind(settings) != (self.model.weighs, self.model.driven):
             self._take_model()
-        self.prepare(self._prepared)
+        self.prepare(self.prepared)
         tuning = self.filter.tuning
         known = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
         known |= {name: np.zeros(tuning.parts[name]) for name in ('force_psd', 'force_slow')}
@@ -154,7 +154,7 @@ class HydraulicObserver:
         """Choose, and compile where it is new, the step for ``dt``, s; state and tuning stay."""
         running, before = self._running_for(dt), self.running
         running.state, running.tuning = before.state, before.tuning
-        self.running, self._prepared = running, dt
+        self.running, self.prepared = running, dt
         if self._error:
             self._error.interrupt()
 
@@ -173,7 +173,7 @@ class HydraulicObserver:
                     self.settings.force_error > 0.0 or stated_keys(self.machine)))
 
     def _truncated(self) -> str:
-        stiffness = self.rate * self._prepared
+        stiffness = self.rate * self.prepared
         if self.settings.transition == 'exact' or stiffness <= 1.0:
             return ''
         return (f'transition {self.settings.transition}: the fastest mode of {self.machine.name} times the step is '
@@ -226,7 +226,7 @@ class HydraulicObserver:
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
         n, m = len(values), len(self.channels)
-        if dt != self._prepared:
+        if dt != self.prepared:
             self.prepare(dt)
         shared = repeats if self.settings.measurements == 'samples' else np.ones(m)
         plan, tuning = self._plans.next(n, shared, dt), self.running.tuning
@@ -287,7 +287,7 @@ class HydraulicObserver:
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
         whole = plan.all_sampled and not isnan(np.add.reduce(u[:, :m][plan.newest]))    # each channel has a sample
-        silent = self._silent.over(u, self._prepared, plan, whole, self.settings)
+        silent = self._silent.over(u, self.prepared, plan, whole, self.settings)
         ends = [len(u), *(int(k) for flags in (silent, rare) if flags is not None
                           for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)) + 1)]
         while done < len(u):
@@ -303,13 +303,13 @@ class HydraulicObserver:
                 start[self._mass_activity] = LARGEST_ACTIVITY
             y, far = self._gate(start, u[done:stop])
             if far is None and whole and stop - done == len(u):     # nearly always
-                self._outside.calm(stop, True, self._prepared)
+                self._outside.calm(stop, True, self.prepared)
                 return (y, y[:, self._innovation][plan.newest].copy(), y[:, self._spread][plan.newest].copy(),
                         np.zeros(m, dtype=bool))
             if not len(there):
                 there = u[:, :m] == u[:, :m]
             if far is None:
-                self._outside.calm(stop - done, bool(there[done:stop].any()), self._prepared)
+                self._outside.calm(stop - done, bool(there[done:stop].any()), self.prepared)
             else:
                 row = done + far[0]
                 sampled = np.flatnonzero(there[done:row].any(axis=1))
@@ -317,12 +317,12 @@ class HydraulicObserver:
                 if begin > done:
                     self.running.state, clear, _ = self.running.steps(start, u[done:begin], self.running.tuning)
                     found.append(clear)
-                    self._outside.calm(begin - done, True, self._prepared)
+                    self._outside.calm(begin - done, True, self.prepared)
                 else:
                     self.running.state = start
                 y, beyond = self._rerun(u[begin:stop])
-                self._outside.calm(stop - begin, False, self._prepared)
-                if self.model.weighs and self._outside.shock(there[row], [k for _, k in beyond], self._prepared):
+                self._outside.calm(stop - begin, False, self.prepared)
+                if self.model.weighs and self._outside.shock(there[row], [k for _, k in beyond], self.prepared):
                     self.running.state = self.filter.opened(self.running.state, self.settings)
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)

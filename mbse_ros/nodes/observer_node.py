@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import time
+
 import casadi as ca
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from ..bags.messages import packed_record
 from ..compiled import Kernel
 from ..errors import MbseError
 from ..filters.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.feed_forward import joint_forces
+from ..msg import HydraulicState
 from ..simulation.crane import TrueSamples
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
+from .base.node_settings import ObserverNodeSettings
 from .base.record_node import PRESSURE, STEP_NS, STEPS, RecordNode
 from .messages.wire import packed_joints
 
@@ -74,6 +79,7 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
     executable = 'observer_node'
     forgets = 'the state is forgotten; the next segment starts it'
     takes, sends = Segment, StateEstimate
+    settings: ObserverNodeSettings
     tuning: ObserverSettings
     stage: ObserverStage
 
@@ -82,6 +88,7 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
         super().build(machine)
         self._all = JointStates(machine)
         self._joints = self.output(JointState, 'estimated/joint_states')
+        self._ahead = self.output(HydraulicState, 'state/predicted') if self.settings.predict_rate else None
 
     def make_stage(self, machine: Machine) -> ObserverStage:
         """The observer stage, warmed up."""
@@ -92,10 +99,35 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
     def connect(self) -> None:
         """Take segments from here on, with nothing known."""
         self.stage.reset()
+        self._last: StateEstimate | None = None
+        self._due = 0.0
         super().connect()
+
+    def tick(self) -> float | None:
+        """The state now, ``predict_rate`` times a second, while somebody listens: not of one that is LOST, nor farther
+        ahead than ``predict_for``."""
+        if not self.active or self._ahead is None:
+            return None
+        now = time.monotonic()
+        if now < self._due:
+            return self._due - now
+        self._due = max(self._due + 1.0 / self.settings.predict_rate, now)
+        last, stamp = self._last, self._now()
+        if last is not None and last.status is not ObserverStatus.LOST and self._ahead.get_subscription_count() and (
+                0 < stamp - last.stamp_ns <= self.settings.predict_for * 1e9):
+            try:
+                result = self.stage.predicted(last, stamp)
+            except MbseError as error:
+                self.warnings('predicted', f'state/predicted: {error}')
+            else:
+                if result is not None:
+                    name = self.machine.description.name
+                    self._ahead.publish(packed_record(result, name, self.fingerprint))
+        return max(0.0, self._due - time.monotonic())
 
     def publish_more(self, result: StateEstimate) -> None:
         """All joints and pistons, while somebody listens and they can be trusted: TF may come of them."""
+        self._last = result
         if result.status is not ObserverStatus.LOST and self._joints.get_subscription_count():
             self._joints.publish(packed_joints(result.stamp_ns, self.machine.name, self._all.names, *self._all(result)))
 

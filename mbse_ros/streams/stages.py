@@ -24,6 +24,7 @@ from ..errors import PositionProblemError, SampleError, SingularConfigurationErr
 from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
+from ..filters.prediction import predicted
 from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..monitor.faults import GATED, Fault, Health
@@ -108,6 +109,17 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation,
                              np.sqrt(result.innovation_variance), sum(squares), len(squares), assessment.status,
                              assessment.reason, result.weighing, assessment.faults)
+
+    def predicted(self, last: StateEstimate, stamp_ns: int) -> StateEstimate | None:
+        """The state at a later stamp than that of the ``last`` estimate, by the model and the commands in force: with
+        its status, without samples; None where that was forgotten since. Raises DivergenceError."""
+        if not self._observer.started or last.stamp_ns != self._last_ns:
+            return None
+        found = predicted(self._observer, (stamp_ns - last.stamp_ns) * 1e-9)
+        none = np.zeros(0)
+        return replace(last, stamp_ns=stamp_ns, step_ns=stamp_ns - last.stamp_ns, restart=False,
+                       mean=found.mean[None, :], covariance=found.covariance, channels=(), measured=none,
+                       innovation=none, innovation_stddev=none, nis=0.0, nis_dof=0, weighing=last.weighing[:0])
 
     @property
     def names(self) -> tuple[str, ...]:

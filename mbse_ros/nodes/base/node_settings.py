@@ -135,6 +135,15 @@ class StageNodeSettings(LatencySettings, CompiledNodeSettings):
 
 
 @dataclass(frozen=True)
+class ObserverNodeSettings(StageNodeSettings):
+    """The observer's node."""
+
+    predict_rate: float = setting(0.0, 'States per second on state/predicted, each at the instant when it is sent: by '
+                                       'the model, the last command and no sample. 0: none', 'Hz', 0.0, 1000.0)
+    predict_for: float = setting(0.2, 'Age of the newest sample up to which a state is predicted', 's', 0.0, 2.0)
+
+
+@dataclass(frozen=True)
 class PlantSettings(SimulationSettings, CompiledNodeSettings):
     """The simulated machine's node."""
 

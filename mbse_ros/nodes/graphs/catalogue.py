@@ -18,6 +18,7 @@ from ..base.node_settings import (
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
     ManagedSettings,
+    ObserverNodeSettings,
     OutputsNodeSettings,
     OutputsSettings,
     PlantSettings,
@@ -56,7 +57,8 @@ class Executable:
 NODES: dict[str, Executable] = {
     'interpolation_node': Executable('Sensor samples to segments on the time grid of the observer.',
                                      (SensorNodeSettings,), InterpolationSettings),
-    'observer_node': Executable('Segments to states of the hydraulic machine.', (StageNodeSettings,), ObserverSettings),
+    'observer_node': Executable('Segments to states of the hydraulic machine.', (ObserverNodeSettings,),
+                                ObserverSettings),
     'payload_node': Executable('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
     'plant_node': Executable('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Executable('Measured and estimated machine and payload as markers for RViz.',
