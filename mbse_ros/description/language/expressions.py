@@ -82,7 +82,9 @@ def _number(tree: ast.expr) -> float | None:
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         number = _number(tree.operand)
         return None if number is None else -number
-    return float(tree.value) if isinstance(tree, ast.Constant) else None
+    if not isinstance(tree, ast.Constant) or isinstance(tree.value, bool) or not isinstance(tree.value, (int, float)):
+        return None
+    return float(tree.value)
 
 
 class _Arithmetic(simpleeval.SimpleEval):   # type: ignore[misc]
