@@ -103,15 +103,15 @@ def recording(machine: Machine, frames: list[SensorFrame], name: str) -> Recordi
 
 
 def weigh(machine: Machine, frames: list[SensorFrame]) -> tuple[float, float]:
-    """Mass and half-width of its interval at the end, kg; NaN where its status says that it is none to use."""
+    """Mass and half-width of its interval, kg, the last of the lift that its status says to use; NaN without one."""
     pipeline, outputs = Pipeline(machine), []
     for frame in frames:
         for channel in machine.commands:
             outputs += pipeline.add(channel, frame.stamp_ns, frame.commands[channel])
         for channel in machine.channels:
             outputs += pipeline.add(channel, frame.stamp_ns, frame.samples[channel])
-    last = outputs[-1].payload
-    return (last.mass, last.upper - last.mass) if last.status in (PayloadStatus.UPDATING, *GATED) else (np.nan, np.nan)
+    counts = [item.payload for item in outputs if item.payload.status in (PayloadStatus.UPDATING, *GATED)]
+    return (counts[-1].mass, counts[-1].upper - counts[-1].mass) if counts else (np.nan, np.nan)
 
 
 def run(job: tuple[str, int, int, bool], files: Sequence[str] = FILES) -> dict:
