@@ -22,7 +22,7 @@ from mbse_ros.simulation.cycle import Move, WorkCycle
 
 PAGE = (Path(__file__).parents[2] / 'docs' / 'own_machine.md').read_text(encoding='utf-8')
 COMMANDS = {line.split()[0] + ''.join(word for word in line.split() if word in ('--plan', '--live')): shlex.split(line)
-            for line in re.findall(r'^\./mbse (.*)$', PAGE, re.MULTILINE)}
+            for line in re.findall(r'^\./mbse (.*)$', PAGE[:PAGE.index('With a URDF')], re.MULTILINE)}
 LOAD = 400.0    # kg
 
 

@@ -21,7 +21,7 @@ from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.errorekf_node import ErrorEkfNode
 from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
-from mbse_ros.nodes.graphs.machine_graph import SCALE, machine_topics
+from mbse_ros.nodes.graphs.machine_graph import OUTPUTS, SCALE, machine_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode
@@ -48,11 +48,12 @@ SUPPORT = 'support: {corners: [[2, 1], [2, -1], [-2, 0]]}'
 
 @pytest.fixture(scope='module')
 def machine(tmp_path_factory):
-    """A machine with an IMU, that says on what it stands."""
+    """A machine with an IMU, that says on what it stands and where it touches."""
     path = tmp_path_factory.mktemp('machine') / 'crane_imu.yaml'
     text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
     assert text.count('\nsensors:\n') == 1
     assert text.count('\nbase: {') == 1
+    text = text.replace('point: boom.tip\n', 'point: boom.tip\n  contact: boom.tip\n')
     text = text.replace('\nbase: {', f'\nbase: {{{SUPPORT}, ')
     path.write_text(text.replace('\nsensors:\n', f'\nsensors:\n  {IMU}\n'))
     return path
@@ -74,11 +75,11 @@ def runs(machine, topics, tmp_path_factory):
             writer.write(topic, kind, 0, {})
     crane = {'machine': str(machine), **TIME}
     linkage = {'mechanism': 'five_bar', 'backend': 'vm', **TIME}
-    recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
+    recorded = ' '.join(f'{topic}:{kind}' for topic, kind in {**topics, **OUTPUTS}.items())
     return [
         (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
         (ScaleNode, {**crane, 'records': 'none'}), (DisplayNode, {**crane, 'port': 0}),
-        (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
+        (ObserverNode, {**crane, 'backend': 'vm', 'predict_rate': 1.0}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
         (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (ErrorEkfNode, {**linkage, 'unstamped': 'encoder_1'}),
         (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
