@@ -91,8 +91,10 @@ def new(answers: str | Path | Mapping[str, Any], urdf: str | Path | None = None)
 
 def _of_robot(tree: Mapping[str, Any], file: str) -> NewMachine:
     given = read_robot_answers(tree, file)
-    text, name = robot_text(given, robot_layout(given)), str(given.values['name'])
+    layout, name = robot_layout(given), str(given.values['name'])
+    text = robot_text(given, layout)
     parse_mechanism(text, name)
     pressures, driven = given.pressures, bool(given.joints('drive'))
     return NewMachine(name, text, text.count('source: assumed'), tuple(
-        item for item in given.cylinders.values() if item not in pressures), bool(pressures) or driven, not driven)
+        item for item in given.cylinders.values() if item not in pressures), bool(pressures) or driven, not driven,
+        tuple(layout.notes))

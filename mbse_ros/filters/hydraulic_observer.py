@@ -77,7 +77,7 @@ class HydraulicObserver:
         names, places = self.machine.parameters.names, self.model.consider(self.machine)
         of_model = np.array([of_motion(names[place]) for place in places]
                             + [True] * frictions(self.machine, self.model), dtype=bool)
-        self._slopes = slopes[:, of_model]
+        self.slopes = slopes[:, of_model]
         self._activity, self._mass_activity = state.places['activity'], mass
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
@@ -258,7 +258,7 @@ class HydraulicObserver:
         after = self.running.state
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
-        slopes, covariance = after.take(self._slopes), after.take(self._full)   # for one deviation each
+        slopes, covariance = after.take(self.slopes), after.take(self._full)   # for one deviation each
         covariance += slopes @ slopes.T
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,

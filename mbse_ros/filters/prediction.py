@@ -29,6 +29,6 @@ def predicted(observer: HydraulicObserver, seconds: float) -> PredictedState:
     commands = running.state[layout.places['commands']]
     row = np.concatenate([np.full(len(observer.channels), nan), commands])
     after, outputs, _ = running.steps(running.state, np.tile(row, (count, 1)), tuning)
-    slopes = after.take(running.filter.slopes)
+    slopes = after.take(observer.slopes)       # as those of the estimate: by what is uncertain of the motion
     covariance = (running.covariance(after) + slopes @ slopes.T) * np.outer(observer.model.scale, observer.model.scale)
     return PredictedState(outputs[-1][running.filter.outputs.places['x']], covariance)

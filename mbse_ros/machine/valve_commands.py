@@ -89,6 +89,8 @@ class ValveFeedForward:
     def __init__(self, machine: Machine) -> None:
         self.machine, description = machine, machine.description
         self.valves, self.cylinders = machine.valves, machine.cylinders
+        if not machine.valves:
+            raise DescriptionError(description.file, 'hydraulics.valves', None, 'valves, of a machine with cylinders')
         ports = [port for valve in machine.hydraulics.valves.values() for port in (valve.a, valve.b)]
         for port in ports:
             if ports.count(port) > 1:

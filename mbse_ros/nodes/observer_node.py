@@ -83,6 +83,11 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
     tuning: ObserverSettings
     stage: ObserverStage
 
+    def __init__(self) -> None:
+        super().__init__()
+        if self.settings.predict_rate:
+            self.longest_wait = min(self.longest_wait, 0.25 / self.settings.predict_rate)
+
     def build(self, machine: Machine) -> None:
         """Compile the observer of the machine."""
         super().build(machine)

@@ -192,6 +192,17 @@ def test_ways_to_close_are_all_found_and_limits_choose_among_them() -> None:
     assert not closures([lengths], (0.9, 2.5), None)
 
 
+def test_limits_that_are_not_those_of_the_stroke_are_told(tmp_path: Path) -> None:
+    """Narrower ones are taken for soft limits; those of degrees are no radians."""
+    plain = mbse.new({**CRANE, **PINS, 'urdf': crane(tmp_path)})
+    narrow = mbse.new({**CRANE, **PINS, 'urdf': crane(tmp_path, limits='<limit lower="0.2" upper="0.4"/>')})
+    assert not plain.warnings and len(narrow.warnings) == 1
+    assert re.match(r'boom_joint: the stroke of boom turns it -\d+ to \d+ deg, the limits of the URDF are 11 to 23 deg',
+                    narrow.warnings[0])
+    with pytest.raises(DescriptionError, match=r'limit: got .-17 to 69., expected limits in rad.*look like degrees'):
+        mbse.new({**CRANE, **PINS, 'urdf': crane(tmp_path, limits='<limit lower="-17" upper="69"/>')})
+
+
 def test_several_machines_are_said_drawn_and_chosen(tmp_path: Path) -> None:
     """Without limits nothing says on which side of the boom its cylinder pulls."""
     answers = {**CRANE, **PINS, 'boom_eye': '0.3202 m, 2.5907 m', 'urdf': crane(tmp_path, limits='')}

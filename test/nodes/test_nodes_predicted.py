@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +16,12 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import make, stamps  # noqa: F401
-from nodes_support import ros
+from nodes_support import MATCH, Peer, ros
 
 from mbse_ros.bags.messages import packed_record
+from mbse_ros.msg import HydraulicState
 from mbse_ros.nodes import observer_node as _observer_node
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.streams.interpolation import Interpolator
@@ -58,6 +63,29 @@ def test_a_state_of_now_while_samples_are_young(make: Any, monkeypatch: pytest.M
     node.stage.reset()
     now.wall, now.stamp = 1.0, last + 10 * MS
     assert node.tick() is not None and len(sink.messages) == 5
+
+
+def test_the_graph_publishes_it_at_its_rate_and_it_is_of_now(tmp_path: Path) -> None:
+    """Of a simulated machine, in one process with the other nodes: as many as asked for, each between two states."""
+    parameters = tmp_path / 'predict.yaml'
+    parameters.write_text('observer_node:\n  ros__parameters:\n    predict_rate: 50.0\n')
+    words = ['up', 'machine', 'machine:=patu655_lift', 'payload:=80', f'params_file:={parameters}', 'duration:=20']
+    peer = Peer(**{'state/predicted': HydraulicState, 'state': HydraulicState})
+    graph = subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', *words], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        found = peer.heard['state/predicted']
+        peer.until(lambda: len(found) >= 60, 3 * MATCH)
+        periods = np.diff([to_ns(message.header.stamp) for message in found[10:]]) * 1e-9
+        assert np.median(periods) == pytest.approx(0.02, rel=0.4)
+        assert all(0 < message.step_ns <= 200 * MS and not message.channels for message in found)
+        state = peer.heard['state'][-1]
+        size, spread = len(state.names), [np.sqrt(message.covariance[0]) for message in (state, found[-1])]
+        assert size == len(found[-1].names) and spread[1] < 5 * spread[0]
+    finally:
+        peer.close()
+        graph.terminate()
+        graph.wait(MATCH)
 
 
 def test_none_by_default(make: Any) -> None:     # noqa: F811

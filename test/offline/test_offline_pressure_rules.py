@@ -45,6 +45,16 @@ def test_two_channels_with_one_signal(name, one, other, error):
         assert 'same' not in found
 
 
+def test_copies_at_rest_are_known_by_their_noise():
+    log = log_of('zx200')
+    first = log[0][1]
+    still = [sample for sample in log if sample[1] < first + 700_000_000]      # before the swing and after one move
+    copied = [sample for sample in still if sample[0] != 'position/bucket']
+    copied += [('position/bucket', stamp, value) for channel, stamp, value in still if channel == 'position/arm']
+    assert 'same' not in named(verdict(still, machine_of('zx200')))
+    assert set(named(verdict(copied, machine_of('zx200')))['same']) == {'position/arm', 'position/bucket'}
+
+
 @pytest.mark.parametrize('name, channel', [
     ('zx200', 'pressure/boom_piston'), ('zx200', 'pressure/arm_rod'), ('zx200_can', 'pressure/bucket_rod')])
 def test_one_pressure_in_another_unit_than_it_was_taken_for(name, channel):

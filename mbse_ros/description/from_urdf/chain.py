@@ -18,6 +18,7 @@ from ..robots.urdf import Robot, entry_name, read_urdf
 from ..robots.urdf_parts import Motor, Pose, chained
 from ..start import axis_rotation, rpy_rotation
 
+MOST_TURNED = 4 * np.pi     # rad, of a joint with limits: more is degrees
 FARTHEST = 60.0     # m between joints: more is a robot in millimetres
 UPRIGHT = {'z': np.eye(3), 'y': np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]),
            'x': np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]]), '-z': np.diag([1.0, -1, -1]),
@@ -99,6 +100,10 @@ def draft_of(path: Path, entry: Entry) -> Robot:
             raise DescriptionError(str(path), f'robot.joint[{robot.motors[name].written}].origin.xyz',
                                    ' '.join(f'{item:g}' for item in place), f'lengths in m, up to {FARTHEST:g} m '
                                    'between joints; these look like millimetres')
+        if joint.type == 'revolute' and joint.limits is not None and max(map(abs, joint.limits)) > MOST_TURNED:
+            raise DescriptionError(str(path), f'robot.joint[{robot.motors[name].written}].limit',
+                                   ' to '.join(f'{item:g}' for item in joint.limits), f'limits in rad, up to '
+                                   f'{MOST_TURNED:.3g}; these look like degrees')
     return robot
 
 

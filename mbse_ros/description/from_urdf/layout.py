@@ -25,6 +25,7 @@ FOOT, ROCKER, LINK = 'foot', 'rocker', 'link'
 EXACT = 0.0, 0.0
 SLID = '_slid'      # ends the name of the pin where a telescope is in the middle of its stroke, for drawings alone
 PLAY = 0.01         # m: of a telescope's limits beyond its stroke
+ALIKE = 0.6         # of a range and limits together, from which on what both share is near enough
 UNLIKE = 0.05       # m between the stroke of a telescope and the range of its joint, or a tenth of it
 Places = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]      # x and z of a pin in the plane, m, by angles, rad
 
@@ -41,11 +42,13 @@ class SeveralMachinesError(DescriptionError):
 @dataclass
 class RobotLayout(PlanarLayout):
     """``frames`` of the bodies in the plane by their names, '' of the one before the first, whose pins are ``ground``;
-    ``ranges`` of joints that cylinders move, rad or m, and their ``starts`` in the middle of the stroke."""
+    ``ranges`` of joints that cylinders move, rad or m, and their ``starts`` in the middle of the stroke; ``notes``:
+    what is odd."""
 
     frames: dict[str, PlanarFrame] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     starts: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def copied(self) -> RobotLayout:
         """One that can grow in another way."""
@@ -167,6 +170,10 @@ class _Place:
         """With the body and its cylinder in one way."""
         start, limits = item.middle, (item.range[0] - MARGIN, item.range[1] + MARGIN)
         self._begin(found, start, limits)
+        if item.agreement < ALIKE:
+            found.notes.append(f'{self.joint}: the stroke of {self.cylinder} turns it {_degrees(item.range)}, the '
+                               f'limits of the URDF are {_degrees(self.body.joint.limits or (0.0, 0.0))}: the file has '
+                               'the former; check the pins')
         found.joints.append(Turning(self.joint, f'{self.parent}.end' if self.parent else f'ground.{FOOT}',
                                     f'{self.body.name}.pin', self.angle + self.sense * start, limits))
         base, eye = f'{self.key}_base', f'{self.body.name}.{self.key}_eye'

@@ -148,11 +148,12 @@ class Runnable:
     """What `run` asks of a node; each default does nothing.
 
     ``exit_status`` ends the process soon after a callback has set it. ``hurried``: a callback may make something due at
-    once, which `tick` has to do; else callbacks run one after the other for a while without a look at it.
+    once, which `tick` has to do; else callbacks run one after the other for ``longest_wait``, s, without a look at it.
     """
 
     exit_status: int | None = None
     hurried = True
+    longest_wait = LONGEST_WAIT
     real_time: RealTime | None = None       # while it serves
     publishers: Iterable[Any]               # this and what follows is that of the rclpy node which a child is, too
     get_logger: Callable[[], Any]
@@ -284,7 +285,8 @@ class Turns:
 
     def __init__(self, executor: Any, nodes: Sequence[Runnable]) -> None:
         self._executor, self._nodes, self._over, self._due = executor, nodes, Future(), 0.0
-        nodes[0].create_timer(LONGEST_WAIT, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        look = min(LONGEST_WAIT, *(node.longest_wait for node in nodes))
+        nodes[0].create_timer(look, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def __call__(self, seconds: float) -> None:
         """The next turn; the nodes have just had their ticks, and need the next one in so many seconds."""

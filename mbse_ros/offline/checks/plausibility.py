@@ -58,7 +58,7 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
         for finding in sensor_findings(channel, series[channel.name], *unit_and_scale(
             machine.description, channel.name, True)))]
     stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
-    same = same_signals(means, {channel.name: channel.sensor.noise for channel in machine.all_channels})
+    same = same_signals(series, means, {channel.name: channel.sensor.noise for channel in machine.all_channels})
     doubled = {channel for finding in same for channel in finding.channels}
     findings += same
     means = means._replace(values={name: item for name, item in means.values.items() if name not in doubled})
@@ -95,7 +95,8 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     if not findings and now is not None:
         findings += _mass_findings(machine, now) or ([] if times else cylinder_findings(
             fit, means, now, BAD, GOOD) or unbalanced(fit, now))
-    return Verdict((*times, *findings), () if now is not None else (_why(fit, means, machine),), tuple(notes))
+    why = 'the balance of forces, since two sensors show one signal' if same else _why(fit, means, machine)
+    return Verdict((*times, *findings), () if now is not None else (why,), tuple(notes))
 
 
 def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None, settings: InterpolationSettings,

@@ -43,8 +43,7 @@ SPACED = 1.5        # times the usual interval, that no interval beside a step m
 LEVEL = 3           # samples on each side whose medians are compared where pressures may be exchanged
 SHARED = 50         # means of both, of two sensors that show one signal
 MOVES = 10.0        # times their noise, by which they move at least
-ONE_LINE, COPIED = 0.02, 1e-6       # of their motion, up to which two pressures are one, with gains and noises of two
-                                    # sensors; and two samples that are copies of each other
+ONE_LINE = 0.02     # of their motion, up to which two pressures are one, with gains and noises of two sensors
 ALIKE = 0.25        # of their difference: by how much each may be off what the other was
 
 
@@ -61,23 +60,35 @@ def huge_values(samples: LogSamples) -> list[Finding]:
     return found
 
 
-def same_signals(means: Means, noises: Mapping[str, float]) -> list[Finding]:
-    """Two sensors that show one signal: a map reads one field for both, or two pressure sensors are in one line;
-    ``noises`` by channel, of the sensors that are looked at."""
-    found = []
+def same_signals(series: Mapping[str, Series], means: Means, noises: Mapping[str, float]) -> list[Finding]:
+    """Two sensors that show one signal: a map reads one field for both, whose noise is the same then, at rest too; or
+    two pressure sensors are in one line, which shows where the pressure changes. ``noises`` by channel, of the sensors
+    that are looked at."""
+    found, remedy = [], 'look whether a map names one topic, field or column for both, and whether both are in one line'
     for one, other in combinations([name for name in noises if name in means.values], 2):
         kind = one.partition('/')[0]
+        if other.partition('/')[0] != kind:
+            continue
+        if _copied(series[one].values, series[other].values):
+            found.append(Finding('same', (one, other), 'have the same samples', remedy))
+            continue
         both = np.array([means.values[one], means.values[other]])
         both = both[:, np.isfinite(both).all(axis=0)]
-        if other.partition('/')[0] != kind or both.shape[1] < SHARED:
+        if kind != 'pressure' or both.shape[1] < SHARED:
             continue
         span, apart = both.std(axis=1).min(), float((both[0] - both[1]).std())
         room = MOVES * max(noises[one], noises[other])
-        if span > room and apart <= (ONE_LINE if kind == 'pressure' else COPIED) * span:
+        if span > room and apart <= ONE_LINE * span:
             seen = f'show one signal: their difference changes by {apart / span:.1%} of what they do'
-            found.append(Finding('same', (one, other), seen, 'look whether a map names one topic, field or column for '
-                                 'both, and whether both sensors are in one line'))
+            found.append(Finding('same', (one, other), seen, remedy))
     return found
+
+
+def _copied(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether samples of two sensors are the same ones; not of values so few that a resolution makes them alike."""
+    count = min(len(one), len(other))
+    return (abs(len(one) - len(other)) <= FEW and count >= SHARED and len(np.unique(one[:count])) > PER_LEVEL
+            and float(np.mean(one[:count] == other[:count])) > DISTINCT)
 
 
 def sensor_findings(channel: Channel, series: Series, unit: str = '', scale: float = 1.0) -> list[Finding]:
