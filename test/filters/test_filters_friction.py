@@ -73,9 +73,9 @@ def test_the_gate_knows_the_numbers() -> None:
         observer = HydraulicObserver(machine, ObserverSettings())
         observer.start(np.array([0.25, 5e6, 3e6]), np.zeros(0))
         n, place = len(observer.names), observer.names.index('pressure/lift_piston')
-        slopes = observer.running.state[observer._slopes].reshape(n, -1)
+        slopes = observer.running.state[observer.slopes].reshape(n, -1)
         slopes[place, 0] = doubt
-        observer.running.state[observer._slopes] = slopes
+        observer.running.state[observer.slopes] = slopes
         result = observer.process(np.array([[0.25, 5e6, 3e6]]), np.zeros((1, 0)), np.ones(3), DT)
         found[doubt] = result.innovation_variance[list(observer.channels).index('pressure/lift_piston')]
     assert found[0.05] - found[0.0] == pytest.approx(5e4 ** 2, rel=0.02)
@@ -91,7 +91,7 @@ def test_the_published_bands_hold_the_friction() -> None:
     for _ in range(3):
         found = observer.process(values, np.zeros((200, 0)), np.full(3, 10), DT)
     n, x = len(X), observer.running.state
-    T = x[observer._slopes].reshape(n, -1).T
+    T = x[observer.slopes].reshape(n, -1).T
     own = x[observer._full] * observer._to_si
     held = (T[-1:].T @ T[-1:]) * observer._to_si
     assert held[1, 1] > 0.01 * own[1, 1] and frictions(it, observer.model) == 1
