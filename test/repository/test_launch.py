@@ -157,6 +157,12 @@ def test_a_mechanism_without_sensors_is_refused():
         linkage_graph(LinkageArguments(mechanism='n_four_bar:2'))
 
 
+def test_a_simulated_arm_is_refused_before_anything_starts():
+    with pytest.raises(SettingError, match='simulate: got True, expected false: ur10e has no cylinders'):
+        machine_graph(MachineArguments(machine='ur10e'))
+    assert machine_graph(MachineArguments(machine='ur10e', simulate=False)).processes
+
+
 def test_what_no_node_could_start_with_is_refused_before():
     with pytest.raises(DescriptionError, match=r"nonholonomic: got \['blade'\].*filters"):
         linkage_graph(LinkageArguments(mechanism='chaplygin_sleigh'))

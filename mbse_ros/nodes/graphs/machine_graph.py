@@ -160,6 +160,8 @@ def check_machine(arguments: MachineArguments) -> Machine:
                                'simulate:=false; where a node of yours makes the topics of the map out of the '
                                "simulation's, start plant_node beside it")
     if a.simulate:
+        if not machine.volumes:
+            raise SettingError('simulate', a.simulate, f'false: {machine.name} has no cylinders, and is not simulated')
         plant_machine(machine)
         if a.payload != MachineArguments.payload:
             check_mass(machine, a.payload)
