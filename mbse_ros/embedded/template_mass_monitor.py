@@ -116,7 +116,8 @@ static void verdict(const estimator *e, @name@_output *out) {
   else if (beyond(m) && !just_begun) say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_LIMITS);
   else if (m->contradiction) say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_CONTRADICTION);
   else if (e->changing && e->after_pause) say(out, @NAME@_NO_DATA, @NAME@_FAULT_PAUSED);
-  else if ((e->changing && e->changing_for != 0.0) || m->settling) say(out, @NAME@_CHANGING, @NAME@_FAULT_LOAD_CHANGES);
+  else if ((e->changing && (e->changing_for != 0.0 || beyond(m))) || m->settling)
+    say(out, @NAME@_CHANGING, @NAME@_FAULT_LOAD_CHANGES);
   else if (m->surprise) say(out, @NAME@_CHANGING, @NAME@_FAULT_SURPRISE);
   else say(out, !m->gate && !m->taken ? @NAME@_TOO_SLOW : STATUS[m->gate], 0u);
 }

@@ -166,7 +166,8 @@ def verdict_of(mass: Mass, change: LoadChange, limits: tuple[float, float], unse
             f'{mass.contradiction}'), Fault.CONTRADICTION
     if change.unknown_again:
         return PayloadStatus.NO_DATA, reason_of(Fault.PAUSED), Fault.PAUSED
-    if change.changing and not change.unweighed or mass.settling:
+    # at rest the mass before counts on, unless no load explains it
+    if change.changing and (not change.unweighed or mass.beyond(limits)) or mass.settling:
         return PayloadStatus.CHANGING, reason_of(Fault.LOAD_CHANGES), Fault.LOAD_CHANGES
     if mass.surprise:
         return PayloadStatus.CHANGING, (

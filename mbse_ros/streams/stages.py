@@ -16,7 +16,7 @@ the nearest instant of a grid, and one that comes late takes the filter back (``
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan, nan
+from math import ceil, isnan, nan
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ..errors import PositionProblemError, SampleError, SingularConfigurationErr
 from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
-from ..filters.prediction import predicted
 from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..monitor.faults import GATED, Fault, Health
@@ -115,11 +114,18 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
         its status, without samples; None where that was forgotten since. Raises DivergenceError."""
         if not self._observer.started or last.stamp_ns != self._last_ns:
             return None
-        found = predicted(self._observer, (stamp_ns - last.stamp_ns) * 1e-9)
-        none = np.zeros(0)
+        of, running = self._observer, self._observer.running
+        seconds, tuning, layout = (stamp_ns - last.stamp_ns) * 1e-9, running.tuning.copy(), running.filter.state
+        count = max(1, ceil(seconds / of.prepared))
+        tuning[running.filter.tuning.places['dt']] = seconds / count
+        row = np.concatenate([np.full(len(of.channels), nan), running.state[layout.places['commands']]])
+        after, outputs, _ = running.steps(running.state, np.tile(row, (count, 1)), tuning)
+        slopes, none = after.take(of.slopes), np.zeros(0)
+        covariance = (running.covariance(after) + slopes @ slopes.T) * np.outer(of.model.scale, of.model.scale)
         return replace(last, stamp_ns=stamp_ns, step_ns=stamp_ns - last.stamp_ns, restart=False,
-                       mean=found.mean[None, :], covariance=found.covariance, channels=(), measured=none,
-                       innovation=none, innovation_stddev=none, nis=0.0, nis_dof=0, weighing=last.weighing[:0])
+                       mean=outputs[-1:, running.filter.outputs.places['x']], covariance=covariance, channels=(),
+                       measured=none, innovation=none, innovation_stddev=none, nis=0.0, nis_dof=0,
+                       weighing=last.weighing[:0])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -254,7 +254,8 @@ def test_a_load_that_may_still_change_is_changing_and_leans_in_what_is_published
 
 
 def test_a_load_that_is_in_doubt_is_not_said_to_change_while_nothing_weighs() -> None:
-    """Closed gates say why; as soon as something weighs it, it changes until it is known."""
+    """Closed gates say why; as soon as something weighs it, it changes until it is known. A mass that no load explains
+    is not held as if it were only not weighed now."""
     change, held = LoadChange(SPAN), replace(mass(400.0), taken=0)
     assert not any(changing((3, 400.0, 2.0, 0), change=change))
     t, kept = 13.0, 0.0
@@ -264,6 +265,8 @@ def test_a_load_that_is_in_doubt_is_not_said_to_change_while_nothing_weighs() ->
         change.take(t, last, kept)
     assert change.changing and change.unweighed
     assert verdict_of(replace(last, gate='too slow'), change, LIMITS, '', True)[0] is PayloadStatus.TOO_SLOW
+    lost = replace(last, mass=-3420.0, gate='too slow')
+    assert verdict_of(lost, change, LIMITS, '', True)[0] is PayloadStatus.CHANGING
     change.take(t + 0.01, replace(last, taken=1), kept)
     assert not change.unweighed
     assert verdict_of(replace(last, taken=1), change, LIMITS, '', True)[0] is PayloadStatus.CHANGING

@@ -37,13 +37,12 @@ VERSION = 8
 FILE = 'metadata.yaml'
 _ROOT = 'rosbag2_bagfile_information'
 _INFINITE = '{sec: 9223372036, nsec: 854775807}'
-RELIABLE, BEST_EFFORT = 1, 2        # numbers as versions up to 8 have them, which are those of rmw
-TRANSIENT_LOCAL, VOLATILE = 1, 2
+RELIABLE, VOLATILE = 1, 2       # numbers as versions up to 8 have them, which are those of rmw
 
 
-def offered_qos(reliability: int = RELIABLE, durability: int = VOLATILE, depth: int = 10) -> str:
-    """What one publisher offers, the last ``depth`` messages. Newer readers refuse an empty text."""
-    return (f'- {{history: 1, depth: {depth}, reliability: {reliability}, durability: {durability}, '
+def offered_qos(reliability: int = RELIABLE, durability: int = VOLATILE) -> str:
+    """What one publisher offers; a player keeps ten messages. Newer readers refuse an empty text."""
+    return (f'- {{history: 1, depth: 10, reliability: {reliability}, durability: {durability}, '
             f'deadline: {_INFINITE}, lifespan: {_INFINITE}, liveliness: 1, liveliness_lease_duration: {_INFINITE}, '
             'avoid_ros_namespace_conventions: false}')
 

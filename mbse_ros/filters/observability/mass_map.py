@@ -74,7 +74,7 @@ def mass_map(machine: Machine) -> MassMap:
     frames = MachineFrames(machine)
     loads = [frames.load(item) for item in q]
     places, down = np.array([load.place for load in loads]), loads[0].rotation @ loads[0].gravity
-    up = -down / np.linalg.norm(down)
+    up = -down / (np.linalg.norm(down) or 1.0)       # without gravity no load has a height
     height = places @ up
     return MassMap(np.array(z), np.array(q)[:, machine.pistons], np.linalg.norm(places - np.outer(height, up), axis=1),
                    height, half)

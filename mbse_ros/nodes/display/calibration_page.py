@@ -21,7 +21,6 @@ from .display_server import Door, Server, Site, answer_text
 from .side_view import SideView, machine_values
 
 CONFIRM, SKIP, END = ORDERS = 'confirm', 'skip', 'end'
-PAUSES = 'wait', 'silent', 'missing'        # kinds of advice at which nothing can be done at the levers
 
 
 def read_step_order(text: str | None) -> DisplayOrder | None:
@@ -51,7 +50,7 @@ class CalibrationPage:
         step, machine = state.step, self.guide.machine
         frame = {'kind': 'frame', 'number': state.number, 'count': state.count, 'advice': state.advice._asdict(),
                  'progress': state.progress, 'all': state.all, 'minutes': max(1, round(state.seconds / 60)),
-                 'pause': state.advice.kind in PAUSES, 'notes': list(notes), 'waits': self.guide.waits}
+                 'notes': list(notes), 'waits': self.guide.waits}
         if step is not None:
             frame |= {'cylinder': step.cylinder, 'sweeps': step.sweeps, 'load': step.load,
                       'readings': [item._asdict() for item in step_readings(machine, step, self.guide.last)],

@@ -239,7 +239,8 @@ class Server:
         if request.url.path == TEXTS:
             return Response(json.dumps(languages()), media_type='application/json', headers=HEADERS)
         path = PAGE / self.site.files[request.url.path]
-        return Response(path.read_bytes(), media_type=KINDS[path.suffix], headers=HEADERS)
+        content = path.read_bytes().replace(b'<!-- dialogs -->', (PAGE / 'dialogs.html').read_bytes())
+        return Response(content, media_type=KINDS[path.suffix], headers=HEADERS)
 
     async def socket(self, ws: Any) -> None:
         """One viewer, from its token to its end."""
