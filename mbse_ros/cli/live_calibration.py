@@ -120,7 +120,10 @@ def _guided(node: LiveCalibration, page: CalibrationPage | None) -> bool:
                 if note not in noted:
                     typer.echo(f'warning: {note}', err=True)
                     noted.add(note)
-            orders = [ORDERS.get(words.pop(0).strip(), 'confirm') for _ in list(words)]
+            typed = [words.pop(0).strip() for _ in list(words)]
+            orders = [ORDERS[word] for word in typed if word in ORDERS]
+            if len(orders) < len(typed):
+                typer.echo(KEYS)
             if page is not None:
                 page.show(node.state, node.notes)
                 orders += page.take()

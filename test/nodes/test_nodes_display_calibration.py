@@ -26,6 +26,7 @@ from websockets.sync import client
 from mbse_ros.calibration.guide import Guide
 from mbse_ros.calibration.plan import plan
 from mbse_ros.calibration.steps import KINDS, Advice, steps_of
+from mbse_ros.cli.live_calibration import KEYS
 from mbse_ros.nodes.display.calibration_page import CalibrationPage, read_step_order
 from mbse_ros.nodes.display.display_server import Door, languages
 
@@ -113,11 +114,14 @@ def test_nothing_is_cut_off_at_six_sizes_in_every_language(page: CalibrationPage
 
 
 def test_the_command_serves_the_page_and_its_end_button_ends_it(tmp_path: Path) -> None:
-    """Without a machine: the sensors are missing, nothing is done, the same command goes on another time."""
+    """Without a machine: the sensors are missing, nothing is done, the same command goes on another time. A word that
+    is no order does nothing but show what there is."""
     words = [sys.executable, '-u', '-m', 'mbse_ros.cli', 'calibrate', '--live', '--page', '0', '--machine',
              'patu655_lift', '--folder', str(tmp_path / 'bags')]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as command:
-        assert command.stdout is not None
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None and command.stdin is not None
+        command.stdin.write('yes\n')
+        command.stdin.flush()
         address = next(line for line in command.stdout if line.startswith('page: ')).split()[1]
         with client.connect(f'{address.replace("http", "ws")}live') as ws:
             frame = received(ws, 'frame')
@@ -125,4 +129,5 @@ def test_the_command_serves_the_page_and_its_end_button_ends_it(tmp_path: Path) 
                 frame = received(ws, 'frame')
             ws.send(json.dumps({'do': 'end', 'number': 1, 'key': 'a', 'expected': 0}))
             assert received(ws, 'answer')['success']
-        assert 'interrupted: 0 of' in command.stdout.read() and command.wait(60) == 1
+        said = command.stdout.read()
+        assert 'interrupted: 0 of' in said and KEYS in said and command.wait(60) == 1
