@@ -20,11 +20,12 @@ from ..filters.hydraulic_state import measurements, sample_of, state_names
 from ..machine import Machine, with_valves
 from ..machine.channels import Channel
 from ..settings import Settings, setting
-from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
+from .cycle import CYCLES, Operator, WorkCycle, dig, joints_cycle, lift_hold_lower, random_cycle
 from .pendulum import PendulumMachine
 from .physics import NOTHING, PlantPhysics
 from .plant import SOIL, STEP_NS, Masses, Plant
 
+SPEEDS = {'rad': 1.0, 'm': 0.3}     # rad/s, m/s, of the joints of an arm, the fastest
 STILL = np.zeros(3)     # accelerations of a base that stands
 
 
@@ -44,22 +45,21 @@ class TrueSamples:
                               'vm')
         self._shape = [(channel.sensor.resolution, item.wraps) for item, channel in zip(found, channels)]
 
-    def read(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray,
+    def read(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pushes: np.ndarray,
              noise: np.ndarray, base: Mapping[str, float], parameters: np.ndarray | None = None,
              driven: np.ndarray = STILL) -> dict[str, float]:
-        """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, with noise (s,).
+        """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, and efforts, with noise (s,).
 
         ``parameters`` (k,): true values of the uncertain numbers, those of the sensors included; default: nominal;
         ``driven`` (3,), m/s2: accelerations of the base along the axes of its accelerometer.
         """
-        supplies = self.machine.hydraulics.supplies
         X = np.zeros(len(self.names))
         X[:3 * len(z)] = np.concatenate([z, zd, zdd])
-        X[3 * len(z):3 * len(z) + len(pressure)] = pressure
+        X[3 * len(z):3 * len(z) + len(pushes)] = pushes
         for i, name in enumerate(self.names):
             kind, owner = name.split('/', 1)
             if kind == 'supply':
-                X[i] = supplies[owner].value
+                X[i] = self.machine.hydraulics.supplies[owner].value
             elif kind == 'inclination':
                 X[i] = base.get(owner, 0.0)
             elif kind == 'base_acceleration':
@@ -82,14 +82,14 @@ class CraneSettings(Settings):
 
 
 class PlantState(NamedTuple):
-    """What sensors see of a plant: all coordinates q, independent ones, their rates, pressures, Pa, accelerations of
-    its base along the axes of an accelerometer, m/s2."""
+    """What sensors see of a plant: all coordinates q, independent ones, their rates, pressures, Pa, and efforts, N m or
+    N, accelerations of its base along the axes of an accelerometer, m/s2."""
 
     q: np.ndarray
     z: np.ndarray
     zd: np.ndarray
     zdd: np.ndarray
-    pressure: np.ndarray
+    pushes: np.ndarray
     driven: np.ndarray
 
 
@@ -135,7 +135,7 @@ class SimulatedCrane:
         self.controls = controls_of(self.plant)
         self._operators = self._make_operators()
         self._rng = np.random.default_rng(seed)
-        stroke = machine.stroke
+        stroke = machine.stroke[:len(machine.cylinders)]
         shares = np.array([self.cycle.share_of(name) for name in machine.cylinders])
         self._x = self.plant.start(stroke[:, 0] + shares * (stroke[:, 1] - stroke[:, 0]),
                                    self._masses(0.0), self.parameters, swing=swing, **self.base)
@@ -144,7 +144,7 @@ class SimulatedCrane:
         self._samples = TrueSamples(self.plant.machine, machine.all_channels)
         self._late = self._delays()
         self._stops = sorted([(-delay % self.period_ns, delay) for delay in self._late] + [(self.period_ns, 0)])
-        self._first, self._past = self._state(), dict[tuple[int, int], PlantState]()   # by delay and stamp
+        self._first, self._past = self._state(0.0), dict[tuple[int, int], PlantState]()   # by delay and stamp
         self._stddev = [channel.sensor.stddev * settings.noise for channel in machine.all_channels]
 
     def frame(self, command: float | Mapping[str, float] | None = None) -> SensorFrame:
@@ -155,7 +155,7 @@ class SimulatedCrane:
         """
         stamp, time = self._next_ns, (self._next_ns - self._start_ns) * 1e-9
         payload = self.payload * self.cycle.load_at(time)        # of several the first
-        state, (_, z, _, p, _) = self._state(), self.plant.split(self._x)
+        state, (_, z, _, p, _) = self._state(time), self.plant.split(self._x)
         sent = self._commands(command, time, state.q)
         self._advance(stamp, time, np.array([sent[name] for name in self.controls]))
         self._next_ns = stamp + self.period_ns
@@ -173,12 +173,13 @@ class SimulatedCrane:
                     **{SOIL: self.soil * self.cycle.soil_at(time)})
                 begin = stop
             if delay:
-                self._past[delay, stamp + stop + delay] = self._state()
+                self._past[delay, stamp + stop + delay] = self._state(time + 1e-9 * stop)
 
-    def _state(self) -> PlantState:
+    def _state(self, time: float) -> PlantState:
         (z, pressure), zd = self.plant.read(self._x, self.parameters), self.plant.split(self._x)[2]
-        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration, pressure,
-                          self.plant.driven(self._x, self.parameters))
+        efforts = self.plant.efforts(self._x, self._acceleration, self._masses(time), self.parameters, **self.base)
+        return PlantState(self.plant.coordinates(self._x), z, zd, self._acceleration,
+                          np.concatenate([pressure, efforts]), self.plant.driven(self._x, self.parameters))
 
     def _delays(self) -> dict[int, list[str]]:
         """Channels by the delay, ns, that their sensors truly have; no sensor measures what is to come."""
@@ -264,11 +265,19 @@ class SimulatedCrane:
 
 
 def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:
-    """Cycle by its name; 'boom' is the first cylinder alone. Raises SettingError."""
+    """Cycle by its name; 'boom' is the first cylinder alone; a machine of drives alone moves all its joints at once, in
+    'random' by its seed. Raises SettingError."""
     check_choice('cycle', name, CYCLES)
     if not 0.001 <= ramp <= 2.0:
         raise SettingError('ramp', ramp, 'from 0.001 to 2.0 s')
-    drives = [name for k, name in enumerate(machine.coordinates) if k not in machine.actuated]
+    if not machine.cylinders:
+        check_choice('cycle', name, ('lift_hold_lower', 'random'))
+        chance = np.random.default_rng([seed if name == 'random' else 1, 1])
+        units = {drive.coordinate: drive.unit for drive in machine.description.drives.values()}
+        return joints_cycle(chance, [SPEEDS[units.get(coordinate, 'rad')] for coordinate in machine.coordinates],
+                            machine.coordinates)
+    led = {drive.coordinate for drive in machine.description.drives.values()}
+    drives = [name for k, name in enumerate(machine.coordinates) if k not in machine.actuated or name in led]
     if name == 'random':
         return random_cycle(np.random.default_rng([seed, 1]), others=machine.valves[1:], drives=drives)
     return dig(valves_by_cylinder(machine), drives) if name == 'dig' else lift_hold_lower(ramp)

@@ -13,6 +13,8 @@ from ..errors import SettingError
 
 CYCLES = ('lift_hold_lower', 'random', 'boom', 'dig')
 DURATION = 24.0     # s
+FASTEST = 9.0       # V, of random commands
+HARD, GENTLE = (0.02, 0.5), (0.2, 0.6)      # s: ramps of valves and swings, and of the joints of an arm
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,20 @@ def random_cycle(rng: np.random.Generator, duration: float = DURATION, others: S
     return WorkCycle(start, moves, more)
 
 
-def _random_moves(rng: np.random.Generator, duration: float, scale: float = 1.0) -> tuple[Move, ...]:
+def joints_cycle(rng: np.random.Generator, speeds: Sequence[float], names: Sequence[str], duration: float = DURATION
+                 ) -> WorkCycle:
+    """Random moves of all joints of an arm at once, to and fro, up to ``speeds``, rad/s or m/s."""
+    moves = {name: _random_moves(rng, duration, speed / FASTEST, GENTLE) for name, speed in zip(names, speeds)}
+    return WorkCycle(0.5, moves.pop(names[0]), moves)
+
+
+def _random_moves(rng: np.random.Generator, duration: float, scale: float = 1.0, ramps: tuple[float, float] = HARD
+                  ) -> tuple[Move, ...]:
     moves, total = [Move(0.0, 0.5)], 0.5
     sign = 1.0 if rng.random() < 0.7 else -1.0
     while total < duration:
-        command, length = scale * sign * rng.uniform(2.0, 9.0), rng.uniform(0.8, 3.0)
-        move = Move(command, length, float(np.exp(rng.uniform(*np.log([0.02, 0.5])))))
+        command, length = scale * sign * rng.uniform(2.0, FASTEST), rng.uniform(0.8, 3.0)
+        move = Move(command, length, float(np.exp(rng.uniform(*np.log(ramps)))))
         hold = Move(0.0, rng.uniform(0.0, 1.5))
         moves += [move, hold]
         total += move.duration + hold.duration

@@ -3,7 +3,7 @@
 
 Pyrhönen et al., mass estimation, section 4 ('artificial plant'), in any independent coordinates. State: dependent
 coordinates, independent ones, their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a
-drive that follows a speed.
+drive that follows a speed; the efforts of drives that the file describes are what that takes, friction included.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ..compiled import Kernel, Scan
 from ..description.sections.load_payload import MASS
 from ..dynamics.partition import choose_independent
-from ..errors import DescriptionError, DivergenceError
+from ..errors import DescriptionError, DivergenceError, SettingError
 from ..machine import Machine
 from .added_physics import AddedPhysics
 from .pendulum import PendulumMachine
@@ -27,6 +27,7 @@ SOIL = 'soil'
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
 DRAGGED = 0.05         # m/s of the contact point, above which the soil pushes with all its force
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
+SETTLED = 12            # times that friction by an effort is found from it: within 1e-6 of it up to a share of 0.3
 PIN_FRICTION = 0.02    # 1/s, of the swing of a load that hangs: its amplitude falls to 1/e in 100 s
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 Masses = float | Mapping[str, float]    # of the payload, kg; of several by their names
@@ -46,12 +47,21 @@ class Plant:
         if machine.unknown_valves:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
                                    'valves of kind orifice or compensated: a plant needs their data')
-        if not machine.volumes:
+        drives = machine.description.drives
+        if not machine.volumes and not drives:
             raise DescriptionError(machine.description.file, 'hydraulics', None, 'this section, of a plant')
-        self.machine, g = machine, len(machine.coordinates)
+        if drives and physics != NOTHING:
+            raise SettingError('physics', machine.name, 'a machine of cylinders alone: this one has drives')
+        self.machine, g, self._cylinders = machine, len(machine.coordinates), len(machine.cylinders)
+        for name, drive in drives.items():
+            if drive.coordinate not in machine.coordinates:
+                raise DescriptionError(machine.description.file, f'drives.{name}.joint', drive.coordinate, 'one of '
+                                       f'{", ".join(machine.coordinates)}, to be simulated: what sets the others')
+        led = {drive.coordinate for drive in drives.values()}
+        self._actuated = [k for k in machine.actuated if machine.coordinates[k] not in led]
         passive = machine.passive if isinstance(machine, PendulumMachine) else ()
         self._passive = [k for k in range(g) if machine.coordinates[k] in passive]
-        self._free = [k for k in range(g) if k not in (*machine.actuated, *self._passive)]
+        self._free = [k for k in range(g) if k not in (*self._actuated, *self._passive)]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
         self.added = AddedPhysics(physics, machine)
@@ -62,7 +72,8 @@ class Plant:
         rhs = self._rhs()
         self._scan = Scan(self._step_function(rhs), backend)
         self._end = Kernel(rhs, 'vm' if backend == 'vm' else 'auto', rare=True)     # once in many steps
-        self._static = self._static_balance()
+        self._static = self._static_balance() if self._cylinders else None
+        self._efforts = self._effort_function() if drives else None
         self._read = Kernel(self._readings(), 'vm') if physics.reads else None
         self._driven = self._accelerometer() if machine.description.base_accelerometer is not None else None
 
@@ -77,7 +88,8 @@ class Plant:
         q = self._at_pistons(np.asarray(position, dtype=float))
         if isinstance(self.machine, PendulumMachine):
             q = self.machine.hanging(q, swing)
-        force, areas = (np.atleast_1d(item) for item in self._static(q, self._slow(payload, slow), parameters))
+        force, areas = (np.zeros(0), np.zeros(0)) if self._static is None else (
+            np.atleast_1d(item) for item in self._static(q, self._slow(payload, slow), parameters))
         chambers = np.empty(2 * len(self.machine.cylinders))
         chambers[1::2] = rod_pressure
         chambers[0::2] = (force + areas[1::2] * rod_pressure) / areas[0::2]
@@ -118,6 +130,13 @@ class Plant:
         z, p = map(np.atleast_1d, self._read(x, parameters))
         return z, p
 
+    def efforts(self, x: np.ndarray, acceleration: np.ndarray, payload: Masses, parameters: np.ndarray,
+                **slow: float) -> np.ndarray:
+        """Of the drives that the file describes (drives,), N m or N, at a state and accelerations (g,), SI."""
+        if self._efforts is None:
+            return np.zeros(0)
+        return np.atleast_1d(self._efforts(x, acceleration, self._slow(payload, slow), parameters)[0])
+
     def driven(self, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """Accelerations (k,) of the base along the axes of its accelerometer at a state, m/s2; none without one."""
         return np.zeros(0) if self._driven is None else np.atleast_1d(self._driven(x, parameters)[0])
@@ -142,7 +161,7 @@ class Plant:
         """
         model, machine = self.machine.model, self.machine
         start, free = model.start.q, [model.z[k] for k in (*self._free, *self._passive)]
-        wanted = dict(zip([*machine.pistons, *free], [*position, *start[free]]))
+        wanted = dict(zip([*machine.pistons[:self._cylinders], *free], [*position, *start[free]]))
         places = list(wanted)
         if len(places) > len(model.z):
             places = choose_independent(model.residual(start)[1], free, places, model.names)
@@ -171,8 +190,8 @@ class Plant:
         near, z, zd, p, spools, states = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
         q, pressure, added = machine.closed(near, z), p * MPA, self.added
         place = [machine.system.q, machine.reduced.zd], [q, zd]
-        Mbar, Qbar, S = ca.substitute([machine.reduced.Mbar, machine.reduced.Qbar, machine.piston_rates], *place)
-        s, sd = q[machine.pistons], S @ zd
+        Mbar, Qbar, S = ca.substitute([machine.reduced.Mbar, machine.reduced.Qbar, self._strokes], *place)
+        s, sd = q[machine.pistons[:self._cylinders]], S @ zd
         resisting, bristles = added.resistance(states, s, sd, pressure)
         force = circuit.hydraulic_forces(pressure) - resisting + circuit.end_stop_forces(s, sd)
         soil = ca.SX.sym('soil')
@@ -193,12 +212,42 @@ class Plant:
         return ca.Function('mbse_plant_rhs', [x, u, slow, machine.parameters.symbol],
                            added.accelerated(states, [xd, q[machine.system.dependent], zdd]), {'cse': True})
 
+    @property
+    def _strokes(self) -> ca.SX:
+        """Derivatives (cylinders, g) of the piston positions by the independent coordinates."""
+        return self.machine.piston_rates[:self._cylinders, :]
+
+    def _effort_function(self) -> Kernel:
+        """``(x, zdd, slow, parameters) -> efforts`` of the drives: what the equations of motion ask for, and friction,
+        of which a part may grow with the effort itself."""
+        machine, actuators = self.machine, self.machine.actuators
+        x, zdd = ca.SX.sym('x', sum(self._sizes)), ca.SX.sym('zdd', len(machine.coordinates))
+        near, z, zd, p, *_ = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
+        q = machine.joined(near, z)
+        at = [machine.system.q, machine.reduced.zd], [q, zd]
+        needed, speeds, S = ca.substitute(
+            [machine.reduced.Mbar @ zdd - machine.reduced.Qbar, machine.piston_rates @ machine.reduced.zd,
+             self._strokes], *at)
+        positions, pushes = q[machine.pistons], ca.vertcat(p * MPA, ca.SX.zeros(len(machine.description.drives)))
+
+        def resisting(efforts: ca.SX) -> ca.SX:
+            return actuators.resisting_forces(positions, speeds, ca.vertcat(p * MPA, efforts))
+        if self._cylinders:
+            force = actuators.forces(pushes)[:self._cylinders] - resisting(pushes[p.numel():])[:self._cylinders]
+            needed = needed - S.T @ force
+        places = [machine.coordinates.index(drive.coordinate) for drive in machine.description.drives.values()]
+        efforts = needed[places]
+        for _ in range(SETTLED):
+            efforts = needed[places] + resisting(efforts)[self._cylinders:]
+        slow = ca.vertcat(*machine.parameters.states.values(), ca.SX.sym('soil'))
+        return Kernel(ca.Function('mbse_efforts', [x, zdd, slow, machine.parameters.symbol], [efforts]), 'vm')
+
     def _readings(self) -> ca.Function:
         """``(x, parameters) -> (independent coordinates, pressures in Pa)`` as sensors see them."""
         machine, x = self.machine, ca.SX.sym('x', sum(self._sizes))
         near, z, zd, p, spools, states = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
         q, pressure = machine.joined(near, z), p * MPA
-        (S,) = ca.substitute([machine.piston_rates], [machine.system.q, machine.reduced.zd], [q, zd])
+        (S,) = ca.substitute([self._strokes], [machine.system.q, machine.reduced.zd], [q, zd])
         found = self.added.read(states, S.T @ machine.circuit.hydraulic_forces(pressure), z, pressure,
                                 self._all_flows(states, spools, pressure))
         return ca.Function('mbse_readings', [x, machine.parameters.symbol], list(found))
@@ -220,11 +269,11 @@ class Plant:
 
     def _accelerations(self, Mbar: ca.SX, forces: ca.SX, zd: ca.SX, speeds: ca.SX) -> ca.SX:
         """``zdd`` (g,): drives follow their speeds, whatever force it takes."""
-        moved, free = [*self.machine.actuated, *self._passive], self._free
+        moved, free = [*self._actuated, *self._passive], self._free
         given = (speeds - zd[free]) / DRIVE_LAG if free else ca.SX(0, 1)
         rest = forces[moved] - (Mbar[moved, free] @ given if free else 0)
-        found = ca.solve(ca.densify(Mbar[moved, moved]), rest)
-        entries = dict(zip(moved, ca.vertsplit(found))) | dict(zip(free, ca.vertsplit(given) if free else []))
+        found = ca.vertsplit(ca.solve(ca.densify(Mbar[moved, moved]), rest)) if moved else []
+        entries = dict(zip(moved, found)) | dict(zip(free, ca.vertsplit(given) if free else []))
         return ca.vertcat(*(entries[k] for k in range(len(moved) + len(free))))
 
     def _all_flows(self, states: ca.SX, spools: ca.SX, p: ca.SX) -> ca.SX:
@@ -242,15 +291,15 @@ class Plant:
         Cylinders that share a coordinate share its load by the least squares of their forces. A load that hangs is
         let go.
         """
-        machine, moved, loose = self.machine, self.machine.actuated, self._passive
+        machine, moved, loose = self.machine, self._actuated, self._passive
         needed = ca.substitute(-machine.reduced.Qbar, machine.reduced.zd, ca.SX.zeros(machine.reduced.zd.numel()))
         if loose:
             M = machine.reduced.Mbar
             needed = needed - M[:, loose] @ ca.solve(ca.densify(M[loose, loose]), needed[loose])
-        S = machine.piston_rates[:, moved]
+        S = self._strokes[:, moved]
         still = ca.SX.zeros(len(machine.cylinders))
         force = S @ ca.solve(S.T @ S, needed[moved]) + machine.circuit.parallel_forces(
-            machine.system.q[machine.pistons], still)
+            machine.system.q[machine.pistons[:self._cylinders]], still)
         slow = ca.vertcat(*machine.parameters.states.values(), ca.SX.sym('soil'))
         return Kernel(ca.Function('mbse_static', [machine.system.q, slow, machine.parameters.symbol],
                                   [force, machine.circuit.areas()]), 'vm')

@@ -5,6 +5,7 @@ the model of the machine."""
 import re
 from functools import cache
 
+import arm_mujoco
 import arm_plant
 import casadi as ca
 import numpy as np
@@ -46,6 +47,25 @@ def test_the_balance_of_ur10e_is_a_recursive_newton_euler_that_shares_no_code(lo
     efforts = (arm.carrying(load, center) if load else arm).torques(q, qd, qdd)
     found = balance(of)(np.zeros((0, 40)), np.hstack([q, qd, qdd, efforts]).T, load).full()
     assert np.abs(found).max() < 1e-9
+
+
+def test_the_balance_of_ur10e_holds_along_a_motion_by_mujoco():
+    """Another program moves the arm, under a controller, with rotors and joints that stick."""
+    pytest.importorskip('mujoco', reason='the package mujoco, which is not required, is not installed')
+    of, rate, load = load_machine('ur10e'), 500.0, 5.0
+    arm = arm_plant.ur10e().carrying(load, np.array([item.value for item in of.payload_data.center]))
+    t = np.arange(0.0, 4.0, 1.0 / rate)
+    w = np.array([1.3, 1.1, 1.7, 2.1, 1.9, 1.5])
+    q, qd, qdd = (0.4 * (1 - np.cos(w * t[:, None])) + [0.0, -1.3, 1.2, -1.2, -1.2, 0.0],
+                  0.4 * w * np.sin(w * t[:, None]), 0.4 * w ** 2 * np.cos(w * t[:, None]))
+    moved = arm_mujoco.MovedArm(arm, np.array([330.0, 330.0, 150.0, 56.0, 56.0, 56.0]), 101.0)
+    found, speed, efforts = moved.moved(t, q, qd, qdd)
+    X = np.hstack([found, speed, np.gradient(speed, t, axis=0), efforts])
+    missing = balance(of)(np.zeros((0, len(X))), X.T, load).full().T
+    usual = np.abs(speed) > 0.1         # where a joint turns round MuJoCo's friction is not a function of the speed
+    usual[:200] = False
+    for k in range(6):
+        assert np.sqrt(np.mean(missing[usual[:, k], k] ** 2)) < 3e-3 * np.abs(efforts[:, k]).max()
 
 
 def test_a_machine_of_one_drive():

@@ -88,4 +88,4 @@ def ur10e() -> Arm:
     friction = np.array([10.0, 10.0, 4.5, 1.7, 1.7, 1.7])
     return Arm(np.array([0, -0.6127, -0.57155, 0, 0, 0]), np.array([np.pi / 2, 0, 0, np.pi / 2, -np.pi / 2, 0]),
                np.array([0.1807, 0, 0, 0.17415, 0.11985, 0.11655]), np.array([7.369, 13.051, 3.989, 2.1, 1.98, 0.615]),
-               centre, inertia, friction, friction.copy())
+               centre, inertia, friction, friction.copy(), 101.0 ** 2 * np.array([6e-5, 6e-5, 6e-5, 1e-5, 1e-5, 1e-5]))
