@@ -15,6 +15,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError, SingularEquationsError
 from ..mechanism.assembly import MechanismSystem
+from .formulations.articulated import rates_of_tree
 from .formulations.matrix_r import constraint_rates
 from .formulations.redundancy import UNDETERMINED, undetermined
 from .formulations.terms_arrays import Terms
@@ -171,6 +172,8 @@ class Partitioned:
     @cached_property
     def rates_function(self) -> ca.Function:
         """``(q, zd, u, t, p) -> zdd`` without what its Jacobian takes."""
+        if self.system.tree is not None and not is_small(self.system):
+            return rates_of_tree(self.system, self.system.values.symbol)
         symbols = self.function.sx_in() if self.function.is_a('SXFunction') else self.function.mx_in()
         return ca.Function('mbse_rates', symbols, self.function.call(symbols, True, False)[:1], {'cse': True})
 

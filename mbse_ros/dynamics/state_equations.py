@@ -11,10 +11,13 @@ from typing import TypeAlias
 
 import casadi as ca
 
-from ..mechanism.system import System
+from ..mechanism.force_derivatives import force_derivatives
+from ..mechanism.system import MechanismSystem, System
+from .formulations.articulated import of_all, state_of_tree
 from .formulations.matrix_r import constraint_rates, dependent_solver, places
 
 LARGEST_BLOCK = 12      # coupled dependent coordinates up to which all is written out in scalar operations
+LARGEST_TREE = {2: 12, 3: 10}      # ... joints of a tree in a plane and in space
 
 Expression: TypeAlias = 'ca.SX | ca.MX'
 Solve = Callable[[Expression], Expression]
@@ -25,6 +28,8 @@ def is_small(system: System) -> bool:
 
     A chain of forty four-bars is small, its blocks have two rows; the time then grows in proportion to its length.
     """
+    if isinstance(system, MechanismSystem) and system.tree is not None:
+        return system.n <= LARGEST_TREE[system.tree.gravity.numel()]
     if not system.m:
         return True
     J = ca.jacobian(system.Phi, system.q)
@@ -48,7 +53,11 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
         scalar = is_small(system)
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
-    q, zd, u, t, p = state_symbols(system, parameters, kind)
+    q, zd, u, t, p = symbols = state_symbols(system, parameters, kind)
+    if isinstance(system, MechanismSystem) and system.tree is not None and not scalar:
+        out = [*state_of_tree(system, parameters, symbols), kind(0, 1), of_all(system, zd), kind(1)]
+        return ca.Function('mbse_state', symbols, out[:6 + guard], ['q', 'zd', 'u', 't', 'p'],
+                           ['zdd', 'A', 'B', 'qdd', 'lam', 'qd', 'largest'][:6 + guard])
     pieces = pieces or Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
@@ -151,9 +160,14 @@ class Pieces:
     def force_tangents(self) -> ca.Function:
         """By far the largest one, made when it is first asked for: most sensors do without, and positions."""
         s, qdd, lam, (J, _, _) = self._system, self._qdd, self._lam, self._rates
-        G = s.Q - s.M @ qdd - J.T @ lam
-        return ca.Function('force_tangents', [s.q, s.qd, s.u, s.t, self._parameters, qdd, lam],
-                           [ca.jacobian(G, s.q), ca.jacobian(G, s.qd)], {'cse': True})
+        if isinstance(s, MechanismSystem) and s.tree is not None:
+            by_q, by_qd = force_derivatives(s.tree, s.qd, qdd)
+            G_q, G_qd = ca.jacobian(s.applied, s.q) - by_q, ca.jacobian(s.applied, s.qd) - by_qd
+        else:
+            G = s.Q - s.M @ qdd - J.T @ lam
+            G_q, G_qd = ca.jacobian(G, s.q), ca.jacobian(G, s.qd)
+        return ca.Function('force_tangents', [s.q, s.qd, s.u, s.t, self._parameters, qdd, lam], [G_q, G_qd],
+                           {'cse': True})
 
     @cached_property
     def constraint_tangents(self) -> ca.Function:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -12,13 +12,13 @@ import numpy as np
 from ..description.basics import GROUND, PointRef, scalars
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError, check_choice
-from .coordinates.kinematics import BodyFrame, Kinematics
+from .coordinates.kinematics import Kinematics
 from .coordinates.named import add_named
 from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .friction import JointForces, joint_friction
+from .friction import joint_friction
 from .inertia import (
     Mass,
     accelerated,
@@ -33,58 +33,11 @@ from .inertia import (
     spin_terms,
 )
 from .nonholonomic import nonholonomic_rows, quasi_velocities
-from .system import System
+from .system import MechanismSystem as MechanismSystem
+from .tree import open_tree
 from .values import Values
 
 COORDINATES = {'natural': natural, 'reference_point': reference_point, 'relative': relative}
-
-
-@dataclass(frozen=True, kw_only=True)
-class MechanismSystem(System):
-    """``System`` of a described mechanism.
-
-    ``inputs`` names u; ``owners`` (m + k,) gives the joint, body, coordinate or driver of each constraint row and
-    ``row_bodies`` (m + k,) the bodies it ties, non-holonomic ones last; ``frames`` the pose and angular velocity of
-    each body; ``potential`` is the energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of
-    kinetic and potential energy;
-    ``phi`` (n,) is the ``friction`` of joints by the ``multipliers`` (m + k,) of the rows; ``quasi`` are
-    quasi-velocities;
-    ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
-    ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
-    and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
-    velocities (none where natural coordinates carry a rotation); ``rotors``: what drives add at places
-    in q. ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned
-    by 180 degrees on its rail, is zero there too.
-    """
-
-    description: MechanismDescription
-    values: Values
-    inputs: tuple[str, ...]
-    owners: tuple[str, ...]
-    row_bodies: tuple[tuple[str, ...], ...]
-    multipliers: ca.SX
-    friction: JointForces
-    quasi: dict[str, ca.SX]
-    frames: dict[str, BodyFrame]
-    potential: ca.SX
-    other_forces: ca.SX
-    sides: ca.SX
-    biases: dict[str, ca.SX]
-    gravity: ca.SX
-    applied: ca.SX
-    masses: tuple[Mass, ...]
-    rotors: tuple[tuple[int, ca.SX | float], ...]
-    spins: tuple[tuple[ca.SX, ca.SX], ...]
-
-    @property
-    def phi(self) -> ca.SX:
-        """Generalised forces (n,) of friction."""
-        return ca.densify(self.friction.phi(self.multipliers))
-
-    @property
-    def kinetic(self) -> ca.SX:
-        """Kinetic energy, J."""
-        return ca.dot(self.qd, self.M @ self.qd) / 2
 
 
 def build_mechanism(description: MechanismDescription, coordinates: str | None = None,
@@ -125,32 +78,18 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         raise DescriptionError(description.file, 'bodies', list(description.bodies), 'a body that can move')
     gravity = accelerated(inclined(kinematics.values.vector(description.gravity), description.base, kinematics),
                           kinematics)
-    M, Q, potential = ca.SX.zeros(n, n), applied.conservative + applied.other, applied.potential
-    for body in description.bodies.values():
-        M_b, Q_b, energy = body_terms(kinematics, body, gravity)
-        M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    masses = tuple(point_masses(kinematics))
-    for mass, place in masses:
-        M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
-        M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    geared = tuple(rotors(kinematics))
-    for place, rotor in geared:
-        M[place, place] += rotor
-    turning: list[tuple[str, ca.SX]] = []
-    for payload in description.every_payload.values():
-        load = payload_spin(kinematics, payload)
-        if load is not None:
-            M_b, Q_b = spin_terms(kinematics, payload.body, load)
-            M, Q = M + M_b, Q + Q_b
-            turning.append((payload.body, load))
+    for body in description.bodies.values():        # their symbols first: the order of the parameters
+        center_of_mass(body, kinematics.values), kinematics.values(body.mass), inertia(body, kinematics.values)
+    masses, geared = tuple(point_masses(kinematics)), tuple(rotors(kinematics))
+    turning = [(payload.body, load) for payload in description.every_payload.values()
+               if (load := payload_spin(kinematics, payload)) is not None]
     for scalar in scalars((description.cylinders, description.hydraulics, description.sensors,
                            description.drives)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     multipliers = ca.SX.sym('multipliers', len(rows) + len(kinematics.rates))
-    return MechanismSystem(
-        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd),
-        M=ca.densify(M) if description.is_machine else M, Q=ca.densify(Q),
+    system = MechanismSystem(
+        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd), M=ca.SX(n, n), Q=ca.SX.zeros(n),
         Phi=ca.densify(ca.vertcat(*(row.expression for row in rows))) if rows else ca.SX(0, 1),
         names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
         start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),
@@ -161,7 +100,7 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         rate_rows=tuple(row.name for row in kinematics.rates),
         multipliers=multipliers, friction=joint_friction(kinematics, multipliers),
         quasi=quasi_velocities(kinematics), frames=dict(kinematics.frames),
-        potential=potential, other_forces=ca.densify(applied.other),
+        potential=applied.potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},
         gravity=gravity, applied=ca.densify(applied.conservative + applied.other),
@@ -172,6 +111,33 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
                                                for body in description.bodies.values()),
                                              *((tensor, kinematics.frames[body].omega)
                                                for body, tensor in turning)))
+    return _with_terms(system, kinematics, masses, turning)
+
+
+def _with_terms(system: MechanismSystem, kinematics: Kinematics, masses: Sequence[Mass],
+                turning: Sequence[tuple[str, ca.SX]]) -> MechanismSystem:
+    """The system with mass matrix, forces and potential: of a tree from body to body, else a sum over all that has
+    inertia."""
+    bodies, gravity, Q, potential = system.description.bodies.values(), system.gravity, system.applied, system.potential
+    tree = open_tree(system)
+    if tree is not None:
+        weights = (mass * ca.dot(gravity, place) for mass, place in system.masses)
+        M, Q, potential = tree.mass_matrix(), Q - tree.bias(system.qd), potential - sum(weights)
+    else:
+        M = ca.SX.zeros(system.n, system.n)
+        for body in bodies:
+            M_b, Q_b, energy = body_terms(kinematics, body, gravity)
+            M, Q, potential = M + M_b, Q + Q_b, potential + energy
+        for mass, place in masses:
+            M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
+            M, Q, potential = M + M_b, Q + Q_b, potential + energy
+        for place_in_q, rotor in system.rotors:
+            M[place_in_q, place_in_q] += rotor
+        for name, tensor in turning:
+            M_b, Q_b = spin_terms(kinematics, name, tensor)
+            M, Q = M + M_b, Q + Q_b
+    return replace(system, M=ca.densify(M) if system.description.is_machine else M, Q=ca.densify(Q),
+                   potential=potential, tree=tree)
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

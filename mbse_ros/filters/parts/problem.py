@@ -130,4 +130,5 @@ def _with_forces(system: MechanismSystem) -> MechanismSystem:
     """The system with one more input along each independent coordinate."""
     w = ca.SX.sym('w', len(system.independent))
     along = ca.SX.eye(system.n)[:, system.independent]
-    return replace(system, u=ca.vertcat(system.u, w), Q=system.Q + along @ w)
+    push = along @ w
+    return replace(system, u=ca.vertcat(system.u, w), Q=system.Q + push, applied=system.applied + push)

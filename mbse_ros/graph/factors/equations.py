@@ -45,7 +45,8 @@ class FactorEquations:
         self.symbols = {'q': base.q, 'qd': base.qd, 'u': base.u, 't': base.t, **symbol}
         self.lam = ca.SX.sym('lam', self.m)
         along = ca.SX.eye(self.n)[:, self.force_places]
-        self.system = replace(base, Q=base.Q + along @ symbol['Q'])
+        push = along @ symbol['Q']
+        self.system = replace(base, Q=base.Q + push, applied=base.applied + push)
         J, b, c = constraint_rates(self.system)
         self._expressions = {'J': J, 'b': b, 'c': c}
 
