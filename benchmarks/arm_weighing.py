@@ -137,14 +137,18 @@ def exact() -> str:
 
 
 def line(kind: str, rows: list[Row]) -> str:
-    """Of the table."""
+    """Of the table: what a draw without a mass has counts neither as an error nor as an interval that holds."""
+    rows, every = [row for row in rows if np.isfinite(row['mass'])], len(rows)
+    if not rows:
+        return f'| {WORDS[kind]} | {every}, none with a mass |' + ' |' * 7
     error = np.array([abs(row['mass'] - row['load']) for row in rows]) / FULL
     off = np.array([np.linalg.norm(row['center']) for row in rows])
     share = np.array([np.abs(row['center']) <= 1.96 * np.array(row['center_stddev']) for row in rows])
     holds = np.array([row['lower'] <= row['load'] <= row['upper'] for row in rows])
     half = np.median([row['upper'] - row['lower'] for row in rows]) / 2
     says = np.array([bool(row['warnings']) for row in rows])
-    cells = [str(len(rows)), f'{100 * error.mean():.2f} %, {100 * error.max():.2f} %', f'{half:.2g} kg',
+    draws = str(every) + f' ({every - len(rows)} without a mass)' * (len(rows) < every)
+    cells = [draws, f'{100 * error.mean():.2f} %, {100 * error.max():.2f} %', f'{half:.2g} kg',
              f'{holds.sum()} of {len(rows)}', f'{1e3 * np.median(off):.0f} mm, {(off <= CENTER).sum()} of {len(rows)}',
              f'{100 * share.mean():.0f} %', f'{says.sum()}', f'{(~holds & ~says).sum()}']
     return f'| {WORDS[kind]} | {" | ".join(cells)} |'

@@ -128,6 +128,7 @@ class ToolForces:
 
     def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
         self._machine, self._without = machine, contact_words(machine)
+        self._actuator = 'cylinder' if machine.cylinders else 'drive'
         self._errors_count = len(machine.parameters.consider) + len(machine.parameters.center)
         self.configure(settings)
         self.reset()
@@ -310,7 +311,7 @@ class ToolForces:
             return self._unknown('all cylinders that weigh are at an end of their strokes, or pressures are missing')
         terms, errors, friction = terms[:, usable], errors[:, :, usable], friction.reshape(count, a, -1)[:, usable]
         if not (np.isfinite(errors).all() and np.isfinite(terms).all() and terms[..., LEVERS].any()):
-            return self._unknown('no cylinder that weighs has a lever on the contact')
+            return self._unknown(f'no {self._actuator} that weighs has a lever on the contact')
         equations = terms, errors, friction, np.diag(rest[usable])
         if not without:
             self._learn(equations, noise)
@@ -376,7 +377,7 @@ class ToolForces:
         force[unknown] = covariance[unknown] = covariance[:, unknown] = nan
         axes = ' and '.join(axis for axis, no in zip(AXES, unknown) if no)
         reasons = (f'{without}: the mass is found with the force' if without else '',
-                   f'no cylinder that weighs shows {axes}' if axes else '')
+                   f'no {self._actuator} that weighs shows {axes}' if axes else '')
         now = self._rows[-1][0]
         held = nan if without or self._mass is None else (now - self._mass[0]) * 1e-9
         found, stddev = (mass.mass + change, noise * share) if without else (mass.mass, mass.stddev)

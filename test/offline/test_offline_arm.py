@@ -81,6 +81,25 @@ def test_the_file_of_a_urdf_weighs(tmp_path):
     assert estimate.lower[-1] < LOAD < estimate.upper[-1] < LOAD + 2.0
 
 
+def test_the_force_on_the_flange_is_that_by_the_transposed_jacobian(folder):
+    """What the surroundings push with, from 12 s on, in the axes of the body that they push; mass and inertia of the
+    load are not in it."""
+    (folder / 'touched.yaml').write_text((folder / 'exact.yaml').read_text().replace(
+        '{body: fore,', '{body: fore, contact: fore.tool,'))
+    force, log, (t, q, *_) = np.array([20.0, -40.0]), small_arm.log(13.5, LOAD, 4), small_arm.motion(13.5)
+    a, whole = q[:, 0], q.sum(axis=1)
+    far = small_arm.FORE * np.array([-np.sin(whole), np.cos(whole)])
+    near = small_arm.UPPER * np.array([-np.sin(a), np.cos(a)])
+    for name, lever in (('shoulder', near + far), ('elbow', far)):
+        effort = log[f'effort/{name}'][1]
+        log[f'effort/{name}'] = t, effort - np.where(t > 12.0, force @ lever, 0.0)
+    found = mbse.estimate(log, folder / 'touched.yaml').last.payload.tool_force
+    turn = np.array([[np.cos(whole[-1]), np.sin(whole[-1])], [-np.sin(whole[-1]), np.cos(whole[-1])]])
+    assert found.mass == pytest.approx(LOAD, abs=0.05) and found.reason == 'no drive that weighs shows z'
+    assert np.linalg.norm(found.force[:2]) == pytest.approx(np.linalg.norm(force), rel=0.1)
+    assert np.linalg.norm(found.force[:2] - turn @ force) < 0.3 * np.linalg.norm(force)     # a mean over 0.5 s
+
+
 def test_a_silent_effort_takes_its_equation_out(folder):
     log = dict(samples())
     t, y = log['effort/elbow']
