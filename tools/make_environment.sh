@@ -124,12 +124,15 @@ build() {
   } >>"$log" 2>&1 || fail "building $name"
 }
 
-# The wheels lack tf2_msgs; a sourced ROS 2 has its own.
-transforms() {
+# The wheels lack tf2_msgs and control_msgs; a sourced ROS 2 has its own.
+missing_messages() {
+  local name
   [[ $env != */sourced-* ]] || return 0
-  ! "$env/bin/python" -c 'import tf2_msgs' >/dev/null 2>&1 || return 0
-  say 'message of TF (CMake)'
-  build tf2_msgs "$root/cmake/tf2_msgs"
+  for name in tf2_msgs control_msgs; do
+    ! "$env/bin/python" -c "import $name" >/dev/null 2>&1 || continue
+    say "messages that the wheels lack: $name (CMake)"
+    build "$name" "$root/cmake/$name"
+  done
 }
 
 check() {
@@ -174,7 +177,7 @@ make_all() {
     printf '%s\n' "$packages" >"$env/.packages_from"
   fi
   rm -rf "$env/build" "$env"/lib/python3.*/site-packages/mbse_ros
-  transforms
+  missing_messages
   say 'messages and package (CMake)'
   build mbse_ros "$root" -DMBSE_ROS_DEVELOP=ON
   check

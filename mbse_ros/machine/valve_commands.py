@@ -83,8 +83,8 @@ class _Direction(NamedTuple):
 
 class ValveFeedForward:
     """Of one machine, at the nominal numbers of its file. ``valves`` (v,) and ``cylinders`` (c,): names in the order of
-    the arrays. Raises DescriptionError for a valve without numbers (kind unknown), and where two valves feed one
-    volume: how they share a flow is not known."""
+    the arrays; ``moved`` (v, c): which a valve moves. Raises DescriptionError for a valve without numbers (kind
+    unknown), and where two valves feed one volume: how they share a flow is not known."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, description = machine, machine.description
@@ -100,6 +100,8 @@ class ValveFeedForward:
         areas = np.array([area for n, bore, rod in squares for area in (n * bore, n * (bore - rod))])
         circuit = machine.circuit
         self._expansion = circuit.T_Vcyl @ np.diag(areas) @ circuit.T_sz       # (volumes, cylinders), m2
+        self.moved = np.array([np.abs(self._expansion[[machine.volumes.index(port) for port in (valve.a, valve.b)]]
+                                      ).max(axis=0) > 0.0 for valve in machine.hydraulics.valves.values()])
         self._ways = [(self._direction(valve, 'pump_a', 'b_tank'), self._direction(valve, 'pump_b', 'a_tank'))
                       for valve in machine.hydraulics.valves.values()]
 
@@ -128,8 +130,7 @@ class ValveFeedForward:
                 continue
             if min(flows) < -LEAST and max(flows) > LEAST:
                 raise SettingError('speeds', speeds.tolist(), f'one direction of all cylinders of {valve.name}')
-            moved = np.abs(self._expansion[[a, b]]).max(axis=0) > 0.0
-            power = float(p[a] * flows[0] - p[b] * flows[1]) if len(p) else float(works[moved].sum())
+            power = float(p[a] * flows[0] - p[b] * flows[1]) if len(p) else float(works[self.moved[k]].sum())
             out = sum(flows) > 0.0
             pump, tank = ((supplies or {}).get(name, hydraulics.supplies[name].value)
                           for name in (valve.pump, valve.tank))

@@ -17,6 +17,7 @@ from ..machine import Machine
 from ..machine.feed_forward import joint_forces
 from ..msg import HydraulicState
 from ..simulation.crane import TrueSamples
+from ..srv import SetState
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from .base.node_settings import ObserverNodeSettings
@@ -85,6 +86,7 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.create_service(SetState, '~/set_state', self.on_set_state)
         if self.settings.predict_rate:
             self.longest_wait = min(self.longest_wait, 0.25 / self.settings.predict_rate)
 
@@ -135,6 +137,24 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
         self._last = result
         if result.status is not ObserverStatus.LOST and self._joints.get_subscription_count():
             self._joints.publish(packed_joints(result.stamp_ns, self.machine.name, self._all.names, *self._all(result)))
+
+    def on_set_state(self, request: SetState.Request, response: SetState.Response) -> SetState.Response:
+        """Continue from a state that the caller knows; a refusal says why, and changes nothing."""
+        names, values, stddev = list(request.names), list(request.values), list(request.stddev)
+        if not self.active or self._last is None:
+            response.message = 'no state yet: the node is not active, or has had no sample'
+        elif len(set(names)) < len(names) or len(values) != len(names) or len(stddev) not in (0, len(names)):
+            response.message = (f'got {len(names)} names, {len(values)} values, {len(stddev)} stddev, expected a value '
+                                'for each name, each name once, and as many stddev or none')
+        else:
+            try:
+                self.stage.set_state(dict(zip(names, values)), dict(zip(names, stddev)))
+            except MbseError as error:
+                response.message = str(error)
+            else:
+                response.success, response.message = True, f'set: {", ".join(names)}'
+                self.get_logger().info(f'state {response.message}')
+        return response
 
     def values(self, result: StateEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""

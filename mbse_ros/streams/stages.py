@@ -15,12 +15,14 @@ the nearest instant of a grid, and one that comes late takes the filter back (``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, isnan, nan
 
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
+from ..filters.given_state import set_state
 from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
@@ -150,6 +152,10 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
         """Take new tuning from the next segment on; the state stays."""
         self._observer.configure(settings)
         self._monitor.configure()
+
+    def set_state(self, values: Mapping[str, float], stddev: Mapping[str, float]) -> None:
+        """Continue from there with the next segment, see ``filters/given_state.py``."""
+        set_state(self._observer, values, stddev)
 
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""

@@ -33,14 +33,20 @@ from mbse_ros.nodes.recorder_node import RecorderNode
 from mbse_ros.nodes.replay_node import ReplayNode
 from mbse_ros.nodes.scale_node import ScaleNode
 from mbse_ros.nodes.smoother_node import SmootherNode
+from mbse_ros.nodes.trajectory_node import TrajectoryNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 
 POLICY = ROOT / 'config' / 'security' / 'policy.xml'
 ASKS = {'publish': Node.get_publisher_names_and_types_by_node, 'subscribe': Node.get_subscriber_names_and_types_by_node,
         'reply': Node.get_service_names_and_types_by_node, 'request': Node.get_client_names_and_types_by_node}
-CHILDREN = {'topics': ('topic', {'publish', 'subscribe'}), 'services': ('service', {'reply', 'request'})}
-# Of ROS 2 from Jazzy on; of one with tf2_msgs.
-NOT_EVERYWHERE = {'~/get_type_description', *([] if find_spec('tf2_msgs') else ['/tf'])}
+CHILDREN = {'topics': ('topic', {'publish', 'subscribe'}), 'services': ('service', {'reply', 'request'}),
+            'actions': ('action', {'call', 'execute'})}
+# What it takes to execute an action.
+ACTION = {'publish': ('feedback', 'status'), 'reply': ('cancel_goal', 'get_result', 'send_goal')}
+# Of ROS 2 from Jazzy on; of one with tf2_msgs; of one with control_msgs.
+NOT_EVERYWHERE = {'~/get_type_description', *([] if find_spec('tf2_msgs') else ['/tf']), *(
+    [] if find_spec('control_msgs') else [f'~/follow_joint_trajectory/_action/{name}' for names in ACTION.values()
+                                          for name in names])}
 TIME = {'use_sim_time': True}
 IMU = 'boom_imu: {kind: gyro, body: boom, stddev: 0.1 deg/s}'
 SUPPORT = 'support: {corners: [[2, 1], [2, -1], [-2, 0]]}'
@@ -80,6 +86,7 @@ def runs(machine, topics, tmp_path_factory):
         (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
         (ScaleNode, {**crane, 'records': 'none'}), (DisplayNode, {**crane, 'port': 0}),
         (ObserverNode, {**crane, 'backend': 'vm', 'predict_rate': 1.0}), (PayloadNode, {**crane, 'backend': 'vm'}),
+        (TrajectoryNode, crane), (TrajectoryNode, {**crane, 'state': 'state/predicted'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
         (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (ErrorEkfNode, {**linkage, 'unstamped': 'encoder_1'}),
         (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
@@ -168,7 +175,11 @@ def allowed(policy):
         node, rules = profile.get('node'), {kind: set() for kind in ASKS}
         for group in profile:
             for kind in group.attrib:
-                rules[kind] |= {full(item.text, node) for item in group}
+                if kind == 'execute':
+                    for way, names in ACTION.items():
+                        rules[way] |= {full(f'{item.text}/_action/{name}', node) for item in group for name in names}
+                else:
+                    rules[kind] |= {full(item.text, node) for item in group}
         found[node] = rules
     return found
 

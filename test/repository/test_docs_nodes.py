@@ -46,7 +46,8 @@ def test_every_topic_is_documented_with_its_type():
                 for topic, kind in {**machine_topics(load_machine('patu655_lift')), **OUTPUTS, **SCALE}.items()}
     assert expected.items() <= table.items()
     assert set(table) - set(expected) == {
-        'valve_command', 'wanted_speeds', 'state/predicted', 'sensors/imu/<sensor>', 'payloads/<name>',
+        'valve_command', 'trajectory_node/joint_trajectory',
+        'wanted_speeds', 'state/predicted', 'sensors/imu/<sensor>', 'payloads/<name>',
         'tool_force/estimate'}
     assert table['payloads/<name>'] == expected['payload']
 

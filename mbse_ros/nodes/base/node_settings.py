@@ -237,6 +237,17 @@ class DisplayTuning(Settings):
 
 
 @dataclass(frozen=True)
+class TrajectoryNodeSettings(ManagedSettings):
+    """The controller of trajectories, fixed at the start."""
+
+    state: str = setting('state', 'Topic of the states that it follows by: state, at the rate of the sensors, or '
+                                  'state/predicted, where observer_node has a predict_rate',
+                         choices=('state', 'state/predicted'))
+    feedback_rate: float = setting(20.0, 'Messages of feedback per second of the stamps, at most those of the states',
+                                   'Hz', 0.1, 1000.0)
+
+
+@dataclass(frozen=True)
 class RecorderSettings(SensorSettings):
     """The recorder."""
 

@@ -12,6 +12,7 @@ from ...settings import Settings
 from ...simulation.crane import CraneSettings
 from ...simulation.linkage import LinkagePlantSettings
 from ...streams.interpolation import InterpolationSettings
+from ...streams.tracking import TrackingSettings
 from ..base.node_settings import (
     DisplayNodeSettings,
     DisplayTuning,
@@ -30,6 +31,7 @@ from ..base.node_settings import (
     SensorNodeSettings,
     SmootherNodeSettings,
     StageNodeSettings,
+    TrajectoryNodeSettings,
     VisualizationSettings,
 )
 
@@ -66,6 +68,8 @@ NODES: dict[str, Executable] = {
     'outputs_node': Executable('Motion and payload as standard messages: TF, pose, mass and weight of the load, what '
                                'holds the machine, margin to tipping over.',
                                (OutputsNodeSettings,), OutputsSettings),
+    'trajectory_node': Executable('Moves cylinders along trajectories by the estimated state and load.',
+                                  (TrajectoryNodeSettings,), TrackingSettings),
     'scale_node': Executable('Loads out of states and payloads: counted, weighed together, recorded; what they are '
                              'against target and load chart.', (ScaleNodeSettings,), ScaleTuning),
     'display_node': Executable("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "

@@ -21,7 +21,15 @@ from ...simulation.crane import cycle_by_name, plant_machine
 from ...simulation.work import check_mass
 from ...sources.machine import for_machine
 from ...sources.map import NO_MAP, load_sources
-from ..base.node_settings import DisplayNodeSettings, ManagedSettings, PlantSettings, ScaleNodeSettings, SourcesSettings
+from ...streams.tracking import TrajectoryTracking
+from ..base.node_settings import (
+    DisplayNodeSettings,
+    ManagedSettings,
+    ObserverNodeSettings,
+    PlantSettings,
+    ScaleNodeSettings,
+    SourcesSettings,
+)
 from ..messages.outline import machine_box
 from .graph import COMPOSED, DIAGNOSTICS, SIMULATED, Graph, GraphArguments, Process
 
@@ -53,6 +61,8 @@ SCALE = {           # of scale_node, where it runs
     'scale/totals': STRING,
     'scale/mass': 'std_msgs/msg/Float64',
 }
+MOVED = {'valve_command': JOINT_STATE}       # of trajectory_node, where it runs
+AHEAD = {'state/predicted': STATE}          # of observer_node with a predict_rate
 KEPT = ('scale/totals',)        # of which the last message is kept for those who come later
 MARKERS_FRAME = 'machine'
 # Of a simulation nothing is missing, it only comes late on a busy computer.
@@ -89,6 +99,9 @@ class MachineArguments(GraphArguments):
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
                                    'messages; in a namespace all frames begin with it')
+    trajectory: bool = setting(False, 'Start trajectory_node, which moves cylinders along trajectories; with simulate '
+                                      'and cycle:=topic the simulated ones')
+    predict_rate: float = same_as(ObserverNodeSettings, 'predict_rate')
     scale: bool = setting(False, 'Start scale_node: loads counted and recorded, target, load chart')
     scale_records: str = same_as(ScaleNodeSettings, 'records', '. With simulate, empty is none')
     scale_file: str = same_as(ManagedSettings, 'scale_file')
@@ -108,19 +121,21 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     a = arguments
     model = check_machine(a)        # fail now, not in five processes
     scale = a.scale or a.display
-    readers = a.visualization + bool(a.record) + a.outputs + scale
+    readers = a.visualization + bool(a.record) + a.outputs + scale + a.trajectory
     prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
     root = a.frame or MARKERS_FRAME
     frame = prefix + root
     sources = a.sources or (NO_MAP if a.simulate else '')
     final = a.duration > 0 or a.cycles > 0 and a.cycle != 'topic'
     outputs = [a.node('outputs_node', frame_id=root, frame_prefix=prefix)] if a.outputs else []
+    followers = [a.node('trajectory_node')] if a.trajectory else []
     scales = [a.node('scale_node', records=a.scale_records or ('none' if a.simulate else ''),
                      wait_subscribers=int(bool(a.record)))] if scale else []
     displays = [a.node('display_node', host=a.display_host, port=a.display_port, token_file=a.display_token_file)
                 ] if a.display else []
     plants = [a.plant('plant_node', final, wait_subscribers=1 + bool(a.record))] if a.simulate else []
-    more = (SCALE if scale else {}) | (OUTPUTS if a.outputs else {})
+    more = ((SCALE if scale else {}) | (OUTPUTS if a.outputs else {}) | (MOVED if a.trajectory else {})
+            | (AHEAD if a.predict_rate else {}))
     also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in more.items())} if more else {}
     linked = int(a.composed)        # reads no topic
     nodes: tuple[Process, ...] = (
@@ -132,7 +147,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
     drawings = [a.node('visualization_node', frame_id=frame)] if a.visualization else []
-    return a.complete((*nodes, *drawings, *outputs, *scales, *displays, *plants,
+    return a.complete((*nodes, *drawings, *outputs, *followers, *scales, *displays, *plants,
                        *a.watchers('machine.rviz', a.machine, lambda: machine_box(model),
                                    frame if frame != MARKERS_FRAME else '', machine=a.machine, sources=sources,
                                    **also)))
@@ -149,6 +164,11 @@ def check_machine(arguments: MachineArguments) -> Machine:
         check_weighs(machine)
     if a.outputs:
         check_single(machine)
+    if a.trajectory:
+        TrajectoryTracking(machine)
+        if a.simulate and a.cycle != 'topic':
+            raise SettingError('cycle', a.cycle, 'topic with trajectory:=true, so that the simulated valves take the '
+                                                 'commands of trajectory_node')
     if machine.description.payloads and not (a.preset or a.params_file):
         raise SettingError('preset', a.preset, f'paper, or a params_file with observer_node weighing: apart: '
                                                f'{SEVERAL_APART}')
