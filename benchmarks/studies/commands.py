@@ -117,6 +117,20 @@ def scaling(json_: Json = None,
     run_scaling(json_, output, largest, rounds)
 
 
+def growth(json_: Json = None,
+           mechanism: Annotated[list[str] | None, typer.Option(
+               help='Only this one of chain, chain_3d, arm_6r, n_four_bar; repeat it.')] = None,
+           sizes: Annotated[str, typer.Option(help='Links or loops, separated by commas.')] = '2,4,8,16,32,64'
+           ) -> None:
+    """Cost of chains, arms and four-bars with their size.
+
+    Accelerations, their derivatives and a step of Runge and Kutta, beside pinocchio and MuJoCo where they are
+    installed; time to build and to compile, memory.
+    """
+    from .growth import run_growth
+    run_growth(json_, mechanism or [], whole_numbers('sizes', sizes))
+
+
 def graphs(json_: Json = None,
            duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 5.0,
            windows: Annotated[str, typer.Option(help='Lengths of the window, separated by commas.')] =
@@ -151,6 +165,6 @@ def papers(json_: Json = None,
 
 def add_to(benchmark: typer.Typer) -> None:
     """All of them."""
-    for study in (kernels, pipeline, startup, bags, energy, simulation, formulations, scaling, graphs,
+    for study in (kernels, pipeline, startup, bags, energy, simulation, formulations, scaling, growth, graphs,
                   papers):
         benchmark.command()(study)

@@ -15,8 +15,8 @@ from ..errors import MbseError
 from .arguments import Backend, Cluster, Jobs, Json, Plots, SetOfMachine, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
-IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'graphs',
-              'papers')
+IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'growth',
+              'graphs', 'papers')
 BEHIND = 0.99       # of the instants, sent in time; below it the publisher was too slow
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures '
                         'time runs alone: only estimators, faults and reality have --jobs and --cluster.')

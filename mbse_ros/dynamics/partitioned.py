@@ -15,7 +15,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError, SingularEquationsError
 from ..mechanism.assembly import MechanismSystem
-from .formulations.articulated import rates_of_tree
+from .formulations.articulated import motion_of_tree, rates_of_tree
 from .formulations.matrix_r import constraint_rates
 from .formulations.redundancy import UNDETERMINED, undetermined
 from .formulations.terms_arrays import Terms
@@ -29,6 +29,7 @@ LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that N
 MOST_STEPS = 1_000
 SLOPES = 4                      # about what all operations are to those of the constraints
 LARGEST_COMPILED = 8_900        # scalar operations that a C compiler turns into code in a few seconds
+LARGEST_TREE = 60_000           # ... of the functions of a tree: each is counted itself, and compiled once
 
 
 @dataclass(frozen=True)
@@ -178,14 +179,35 @@ class Partitioned:
         return ca.Function('mbse_rates', symbols, self.function.call(symbols, True, False)[:1], {'cse': True})
 
     @cached_property
+    def motion_function(self) -> ca.Function:
+        """``(q, zd, u, t, p) -> (zdd, qdd, lam, qd)``, as ``function`` without its Jacobians."""
+        if self.system.tree is not None and not is_small(self.system):
+            return motion_of_tree(self.rates_function, self.system)
+        symbols = self.function.sx_in() if self.function.is_a('SXFunction') else self.function.mx_in()
+        zdd, _, _, qdd, lam, qd = self.function.call(symbols, True, False)
+        return ca.Function('mbse_motion', symbols, [zdd, qdd, lam, qd], {'cse': True})
+
+    @cached_property
     def _state(self) -> Kernel:
-        backend = affordable(self._given, self.operations)
+        backend = affordable(self._given, self.operations, self.largest)
         return Kernel(state_function(self.system, self.system.values.symbol, guard=True, pieces=self._pieces), backend)
 
     @property
     def operations(self) -> int:
-        """Scalar operations of the state equations, solutions with the dependent block apart."""
-        return self._pieces.operations
+        """Scalar operations of the state equations, without constraints their own, else solutions with the dependent
+        block apart."""
+        return self._pieces.operations if self.system.tree is None else _all_operations(self.function)
+
+    @property
+    def motion_operations(self) -> int:
+        """The same of ``motion_function``."""
+        small = is_small(self.system)
+        return _all_operations(self.motion_function) if small or self.system.tree is not None else self.operations
+
+    @property
+    def largest(self) -> int:
+        """Operations up to which a function is compiled."""
+        return LARGEST_COMPILED if self.system.tree is None else LARGEST_TREE
 
     @property
     def _backend(self) -> str:
@@ -215,9 +237,14 @@ def with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
                    driven=tuple(k for k, i in enumerate(rows) if i in system.driven))
 
 
-def affordable(backend: str, operations: int) -> str:
+def affordable(backend: str, operations: int, largest: int = LARGEST_COMPILED) -> str:
     """'vm' instead of 'auto' for functions that would keep the C compiler busy for long."""
-    return 'vm' if backend == 'auto' and operations > LARGEST_COMPILED else backend
+    return 'vm' if backend == 'auto' and operations > largest else backend
+
+
+def _all_operations(function: ca.Function) -> int:
+    """Instructions of a function and of those that it calls, each once."""
+    return int(sum(each.n_instructions() for each in (function, *function.find_functions())))
 
 
 def newton_function(system: MechanismSystem) -> ca.Function:

@@ -126,6 +126,17 @@ def test_scaling(tmp_path, monkeypatch):
     assert (tmp_path / 'scaling.png').is_file() and 'blocks (C)' in done.out
 
 
+def test_growth(tmp_path):
+    """A double pendulum: a row for each question, with what was built and compiled for it."""
+    result, done = studied(tmp_path, 'growth', '--sizes', '2', '--mechanism', 'chain')
+    assert [(r['mechanism'], r['n'], r['what']) for r in result['rows']] == [
+        ('chain', 2, 'f'), ('chain', 2, 'f_and_A'), ('chain', 2, 'rk4')]
+    for r in result['rows']:
+        assert r['us'] > 0 and r['compile_s'] > 0 and r['peak_mb'] > 10
+        assert r['peer'] is None or r['peer_us'] > 0 and r['error'] < 1e-9
+    assert 'f_and_A' in done.out
+
+
 def test_growth_and_crossover():
     """Found again where they are known: a N, b N^2 with the crossing at N = 16."""
     costs = {benchmark_scaling.DENSE: lambda n: n * n / 2, 'sparse KKT (SuperLU)': lambda n: 8 * n,
@@ -145,6 +156,7 @@ def test_growth_and_crossover():
     (['energy', '--duration', '0.015'], 'expected a step that divides the duration'),
     (['energy', '--duration', '-1'], 'duration, dt'),
     (['formulations', '--mechanism', 'six_bar'], 'one of the mechanisms'),
+    (['growth', '--mechanism', 'rope'], 'one of chain, chain_3d, arm_6r, n_four_bar'),
     (['scaling', '--largest', '0'], '--largest: got 0, expected a number of loops from 1 to 100'),
     (['energy', '--json', '{folder}'], 'a file, not a folder'), (['scaling', '-o', '{file}'], 'a folder, not a file')])
 def test_bad_input(words, text, tmp_path):

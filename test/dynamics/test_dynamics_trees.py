@@ -11,6 +11,8 @@ import yaml
 from mbse_ros.compiled import Kernel
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.formulations.articulated import rates_of_tree
+from mbse_ros.dynamics.integrators.compiled_steps import affordable_step
+from mbse_ros.dynamics.integrators.fixed_step import rk4_scheme
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.state_equations import state_function
 from mbse_ros.mechanism import assembly
@@ -150,6 +152,13 @@ def test_long_chain_has_derivatives_of_its_accelerations():
     A = partition.rates(q, zd).A
     slope = A[n:] @ np.concatenate(way)
     np.testing.assert_allclose((ahead - back) / (2 * h), slope, rtol=0, atol=1e-6 * np.abs(slope).max())
+
+
+def test_steps_are_compiled_by_what_they_compute():
+    """Runge and Kutta's takes no derivatives, and so its size is that of the accelerations."""
+    partition = chain(32).partition()
+    assert affordable_step(partition, rk4_scheme().rule(np.zeros((64, 64)), 1e-3))
+    assert partition.motion_operations < 0.4 * partition.operations
 
 
 @pytest.mark.parametrize('name, coordinates', [('four_bar', 'relative'), ('pendulum', 'natural')])

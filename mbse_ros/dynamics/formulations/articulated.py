@@ -62,6 +62,13 @@ def rates_of_tree(system: MechanismSystem, parameters: ca.SX) -> ca.Function:
     return ca.Function('mbse_rates', [system.q, zd, system.u, system.t, parameters], [qdd[z]], {'cse': True})
 
 
+def motion_of_tree(rates: ca.Function, system: MechanismSystem) -> ca.Function:
+    """``(q, zd, u, t, p) -> (zdd, qdd, lam, qd)`` by these rates."""
+    symbols = rates.mx_in()
+    zdd = rates(*symbols)
+    return ca.Function('mbse_motion', symbols, [zdd, of_all(system, zdd), ca.MX(0, 1), of_all(system, symbols[1])])
+
+
 def state_of_tree(system: MechanismSystem, parameters: ca.SX, symbols: list[ca.MX]) -> list[ca.MX]:
     """``zdd``, ``A``, ``B``, ``qdd`` of ``state_function``, at symbols ``q, zd, u, t, p``."""
     n, k, tree, z = system.n, system.u.numel(), _tree(system), system.independent

@@ -28,7 +28,8 @@ class CoordinateChoice:
 
     def __init__(self, task: MotionTask, record: MotionRecord) -> None:
         self.task, self.record, self.model = task, record, task.model
-        self.auto = task.independent == 'auto' or task.independent is None and not self.model.description.independent
+        chosen = task.independent == 'auto' or task.independent is None and not self.model.description.independent
+        self.auto = chosen and bool(self.model.active)      # without constraints there is nothing to choose
         self._steps, self._sign, self._limit = 0, 0.0, np.inf
         self._read_jacobian()
         J = self._jacobian(task.start.q, task.start.t)
@@ -44,7 +45,7 @@ class CoordinateChoice:
     def _wanted(self) -> list[int]:
         """Places of the coordinates asked for."""
         names = self.task.independent
-        if names is None:
+        if names is None or names == 'auto' and not self.model.active:
             return self.model.z
         if isinstance(names, str) or len(set(names)) != self.model.degrees_of_freedom:
             raise SettingError('independent', names, f'auto, or {self.model.degrees_of_freedom} names, the degrees of '

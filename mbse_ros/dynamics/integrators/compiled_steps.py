@@ -18,7 +18,7 @@ import numpy as np
 from ...compiled import Scan
 from ...compiled.compiler import have_compiler, requested
 from ...mechanism.assembly import MechanismSystem
-from ..partitioned import LARGEST_COMPILED, Partitioned, newton_function, velocity_function
+from ..partitioned import Partitioned, newton_function, velocity_function
 from ..state_equations import Expression, Maps, Pieces, is_small, state_symbols
 from .point import LARGEST, TOLERANCE, Field, Point
 
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     An implicit one has ``correct``, which gives a better X and the number of the X before it, and so many
     ``corrections``, after which the last X must hold as it is. One of Runge and Kutta has ``stages`` after the first,
     each with its shares of the rates before it, and their ``weights`` (then ``advance`` counts for nothing); it takes
-    no inputs.
+    no inputs. ``tangents``: whether it looks at A; else steps do not compute it and have zeros instead.
     """
 
     key: str
@@ -68,6 +68,7 @@ class Rule(NamedTuple):
     middle: bool = False
     stages: tuple[tuple[float, ...], ...] = ()
     weights: tuple[float, ...] = ()
+    tangents: bool = True
 
 
 class Begin(Enum):
@@ -165,7 +166,12 @@ class CompiledSteps:
 def affordable_step(partition: Partitioned, rule: Rule, begin: Begin = Begin.KEPT) -> bool:
     """Whether a C compiler turns the step into code in a few seconds."""
     copies = _copies(rule, begin) if _written_out(partition, rule, begin) else 1
-    return copies * partition.operations <= LARGEST_COMPILED
+    return copies * _operations(partition, rule) <= partition.largest
+
+
+def _operations(partition: Partitioned, rule: Rule) -> int:
+    """Scalar operations of one evaluation in a step."""
+    return partition.operations if rule.tangents else partition.motion_operations
 
 
 def _copies(rule: Rule, begin: Begin) -> int:
@@ -177,7 +183,8 @@ def _written_out(partition: Partitioned, rule: Rule, begin: Begin) -> bool:
     """Whether the step is one series of scalar operations; else it calls functions, each of which is compiled once."""
     if not is_small(partition.system):
         return False
-    operations = _copies(rule, begin) * partition.function.n_instructions()
+    function = partition.function if rule.tangents else partition.motion_function
+    operations = _copies(rule, begin) * function.n_instructions()
     if rule.stages:
         operations += len(rule.stages) * partition.rates_function.n_instructions()
     return bool(operations <= WRITTEN_OUT)
@@ -213,8 +220,11 @@ def steps_function(partition: Partitioned, rule: Rule, begin: Begin | None = Non
             at = q + (dt - begin.share * dt) * still
             at = newton(newton(at, ago, p)[0], ago, p)[0]
             size = _violation(system, at, ago, p)
-        _, A, _, rate, _, _ = partition.function(at, qd[z], there, ago, p)
-        first = A[g:, :]
+        if rule.tangents:
+            _, A, _, rate, _, _ = partition.function(at, qd[z], there, ago, p)
+            first = A[g:, :]
+        else:
+            _, rate, _, _ = partition.motion_function(at, qd[z], there, ago, p)
     f0 = ca.vertcat(qd[z], rate[z])
     if rule.stages:
         X, over, size = _staged(partition, rule, (q, qd, qdd), (f0, end, t, dt, p))
@@ -225,7 +235,11 @@ def steps_function(partition: Partitioned, rule: Rule, begin: Begin | None = Non
         guess = ca.vertcat(new)
         guess[z] = X[:g]
         new = newton(newton(guess, t, p)[0], t, p)[0]
-        _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], end, t, p)
+        if rule.tangents:
+            _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], end, t, p)
+        else:
+            _, new_qdd, lam, new_qd = partition.motion_function(new, X[g:], end, t, p)
+            A = kind(2 * g, 2 * g)
         if rule.correct is not None:
             better, over = _correction(rule.correct, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
             X = better if left else X
@@ -234,7 +248,7 @@ def steps_function(partition: Partitioned, rule: Rule, begin: Begin | None = Non
     last = _violation(system, new, t, p)
     size = ca.fmax(size, last)
     rates = ca.vec(ca.densify(A[g:, :]))
-    near = 1 / _volume(partition)(new, t, p)
+    near = 1 / _volume(partition)(new, t, p) if system.m else kind(1)
     y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
     holds = holding_function()(ca.fmax(1, ca.norm_inf(new)), ca.sumsqr(y), size, over, before, near, least)
     series = ca.vertcat(t, dt, least, *([] if begin is None else [there, end]))

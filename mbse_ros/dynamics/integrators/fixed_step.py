@@ -92,12 +92,12 @@ def augmented_euler(task: MotionTask, record: MotionRecord) -> None:
 
 def forward_euler_scheme() -> Scheme:
     """Steps of forward Euler."""
-    return Scheme(_euler_step, lambda A, dt: Rule('euler', _advance))
+    return Scheme(_euler_step, lambda A, dt: Rule('euler', _advance, tangents=False))
 
 
 def augmented_euler_scheme() -> Scheme:
     """Steps of augmented Euler."""
-    return Scheme(_augmented_step, lambda A, dt: Rule('augmented', _augmented_advance))
+    return Scheme(_augmented_step, lambda A, dt: Rule('augmented', _augmented_advance, tangents=False))
 
 
 def _euler_step(field: Field, point: Point, t: float) -> Point:
@@ -134,7 +134,7 @@ def rk4(task: MotionTask, record: MotionRecord) -> None:
 
 def rk4_scheme() -> Scheme:
     """Its steps."""
-    return Scheme(_rk4_step, lambda A, dt: Rule('rk4', _unused, stages=STAGES, weights=WEIGHTS))
+    return Scheme(_rk4_step, lambda A, dt: Rule('rk4', _unused, stages=STAGES, weights=WEIGHTS, tangents=False))
 
 
 def _rk4_step(field: Field, point: Point, t: float, halvings: int = 0) -> Point:
