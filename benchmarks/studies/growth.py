@@ -29,7 +29,7 @@ from mbse_ros.dynamics.integrators.compiled_steps import step_inputs, steps_func
 from mbse_ros.dynamics.integrators.fixed_step import rk4_scheme
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.errors import SettingError
+from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.report.files import check_file, write_json
 from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
@@ -61,7 +61,11 @@ def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequenc
     rows: list[dict[str, Any]] = []
     for name in mechanisms or MECHANISMS:
         for n in [FIXED[name]] if name in FIXED else sizes:
-            found = apart(name, n)
+            try:
+                found = apart(name, n)
+            except MbseError as error:      # a size that is not to be compiled spoils no other
+                typer.echo(f'{name} {n}: {error}')
+                continue
             rows += found
             for row in found:
                 _show_row(row)
