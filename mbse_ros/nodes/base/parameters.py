@@ -9,6 +9,7 @@ from dataclasses import Field, fields, replace
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import InvalidParameterTypeException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -44,8 +45,16 @@ def declare(node: Node, default: S, read_only: bool = False) -> S:
 
     Raises SettingError or rclpy's ParameterException for a value of the wrong type or out of range.
     """
-    values = {item.name: node.declare_parameter(item.name, getattr(default, item.name),
-                                                descriptor(item, read_only)).value for item in fields(default)}
+    values = {}
+    for item in fields(default):
+        try:
+            values[item.name] = node.declare_parameter(item.name, getattr(default, item.name),
+                                                       descriptor(item, read_only)).value
+        except InvalidParameterTypeException as error:
+            if isinstance(item.default, float) and 'INTEGER' in str(error):
+                raise SettingError(item.name, 'an integer', 'a number with a decimal point, such as 1.0: ROS 2 '
+                                                            'distinguishes the two') from error
+            raise
     return replace(default, **values)
 
 
