@@ -214,3 +214,18 @@ def test_a_mass_that_is_old_or_not_trusted_is_none() -> None:
     for status, known in ((PayloadStatus.TOO_SLOW, True), (PayloadStatus.CHANGING, False)):
         loop.tracking.weigh(PayloadEstimate(1, stamp, MASS, 1.0, MASS, MASS, MASS, MASS, 1, status))
         assert (loop.tracking.mass is not None) is known
+
+
+def test_the_speeds_are_those_of_when_the_command_acts() -> None:
+    """Of a trajectory that is followed without looking: the delay and the valve's time constant ahead of the state."""
+    loop = Loop(feed_forward='nominal', gain=0.0, integral_gain=0.0, path_tolerance=0.0, delay=0.03)
+    trajectory, start = to(loop, 2.0, 0.05), loop.crane._next_ns
+    loop.tracking.follow(trajectory, start_ns=start)
+    valve, cylinder = loop.machine.hydraulics.valves['lift_valve'], loop.machine.description.cylinders['lift']
+    per_speed = valve.nominal_command.value / valve.nominal_flow.value * cylinder.piston_area
+    way = loop.tracking._trajectory
+    assert way is not None
+    for k in range(100):
+        done = loop.step()
+        speed = way.at(0.01 * k + 0.03 + valve.time_constant.value).velocity[0]
+        assert done is not None and done.commands['lift_valve'] == pytest.approx(per_speed * speed, rel=1e-6)
