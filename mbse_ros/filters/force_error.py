@@ -18,7 +18,8 @@ What the file states (``force_error`` of a cylinder) is known from the start, an
 From then on the residuals of the balance, and the means of the pressures' innovations, say how large the error is
 (covariance matching: R. K. Mehra, Approaches to adaptive filtering, IEEE Trans. Automatic Control 17, 1972): the
 density rises with them at once and falls within ``FALLS``. The balance's error is one and the same for a while: for the
-motion as long as ``TIME``, for the mass, which adds up what it learns, ``LASTS``.
+motion as long as ``TIME``, for the mass, which adds up what it learns, ``LASTS``. A mass that oscillates says the same
+at once: see ``oscillation``.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ from ..machine import Machine
 from .activity import activity_of
 from .hydraulic_dekf import HydraulicFilter
 from .hydraulic_model import HydraulicModel, largest_pressure
-from .hydraulic_state import MPA, PUSHED
+from .hydraulic_state import MPA, PUSHED, FoundError
 from .mass_information import LARGEST_ACTIVITY
 from .observer_settings import ObserverSettings
+from .oscillation import MassOscillation, Oscillation
 from .parts.step import RunningFilter
 
 WINDOWS = np.array([0.3, 1.0, 3.0])     # s over which innovations are averaged, the older ones fading
@@ -109,8 +111,9 @@ class ForceError:
         self._pressure, self._channels = largest_pressure(machine) / MPA, m
         tuning, outputs = filter_.tuning.places, filter_.outputs.places
         self._balance, self._slow, self._walk = (tuning[name] for name in ('force_psd', 'force_slow', 'pressure_psd'))
-        self._innovation, self._spread, self._shared = (
-            outputs[name] for name in ('innovation', 'innovation_variance', 'shared'))
+        self._innovation, self._spread, self._shared, self._weighing = (
+            outputs[name] for name in ('innovation', 'innovation_variance', 'shared', 'weighing'))
+        self._changes, self._oscillation = state['mass'], MassOscillation()
         self._both = np.r_[outputs['balance'], self._shared.start + m:self._shared.stop]   # of the equations
         payload = machine.description.payload
         self.known, self._known_slow = stated_errors(machine)
@@ -132,7 +135,7 @@ class ForceError:
     def reset(self) -> None:
         """Nothing is known."""
         self._densities, self._peak = np.zeros((2, len(self._concerns) + 1))
-        self._agreed = 0.0
+        self._agreed, self._frequency = 0.0, 0.0
         self.interrupt()
 
     def interrupt(self) -> None:
@@ -140,6 +143,7 @@ class ForceError:
         self._wait, self._again = 0.0, WAIT
         self._segments: deque[tuple[np.ndarray, ...]] = deque()    # as for a replay, and what counts
         self._steps = 0
+        self._oscillation.reset()
         self._clear()
 
     def _clear(self) -> None:
@@ -147,10 +151,10 @@ class ForceError:
         self._sums = np.zeros((3, len(WINDOWS), size))
 
     @property
-    def found(self) -> np.ndarray | None:
-        """Standard deviations (a,), MPa on the pistons, of the balance's error, and the density (1,) of the pressures,
-        MPa^2/s; None where nothing was found."""
-        return np.append(np.sqrt(self.density / (2.0 * TIME)), self.walk) if self._densities.any() else None
+    def found(self) -> FoundError | None:
+        """None where nothing was found."""
+        return FoundError(np.sqrt(self.density / (2.0 * TIME)), self.walk,
+                          self._frequency) if self._densities.any() else None
 
     @property
     def density(self) -> np.ndarray:
@@ -190,6 +194,9 @@ class ForceError:
         self._wait -= len(u) * dt
         wrong = np.any(self._concerns & biased, axis=1) if np.count_nonzero(biased) else biased[:0]
         self._agreed += len(u) * dt * (there.any() and not wrong.any())
+        swings = None if outside else self._oscillation.take(y[:, self._weighing], dt)
+        if swings and (share := self._calmed(running, swings, dt)) < 1.0:
+            return share
         if wrong.any() and self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY:
             return self._found(running, wrong, outside)
         if self._densities.any() and not outside:
@@ -221,6 +228,24 @@ class ForceError:
         """What is left (3, windows, 1) of sums, of squares, and of what is the same all the time, after that, s."""
         kept = np.exp(-duration / WINDOWS)
         return np.array([kept, kept ** 2, kept])[:, :, None]
+
+    def _calmed(self, running: RunningFilter[HydraulicFilter], swings: Oscillation, dt: float) -> float:
+        """Take a mass that ``swings`` for the smallest error of the balance with which it is not significant, and not
+        for a load that changes; the share of what was known of the mass that still counts."""
+        now, density = running.tuning[self._balance].copy(), self._densities
+        for share in BANK:
+            density = np.append(np.minimum(np.maximum(now / BANK[-2], share * self._largest[:-1]), self._largest[:-1]),
+                                self._densities[-1])
+            if swings.significance(np.concatenate(self._replayed(running, density)[0])[:, self._weighing], dt) < 1.0:
+                break
+        if not (density[:-1] > now).any():
+            return 1.0
+        density[:-1] = np.maximum(now, np.minimum(MARGIN * density[:-1], self._largest[:-1]))
+        self._densities, self._peak[:-1], self._frequency = density, 1.0, swings.frequency
+        running.state[self._changes] = 0.0
+        running.state[self._activity] = 1.0
+        self.interrupt()
+        return float(np.min(now / density[:-1]))
 
     def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray, outside: bool) -> float:
         """Look for the density with which equations that may be ``wrong`` (a,) agree with the samples."""
@@ -288,8 +313,15 @@ class ForceError:
         """Bias of the channels, infinite where one of them is noise that no density explains, logarithm of the
         likelihood, and the flat state, after the last segments with densities (a + 1,); with a load that ``changes``
         all the time, if it is to."""
-        state, seen = self._segments[0][0], []
-        for _, u, p, _, there in self._segments:
+        outputs, state = self._replayed(running, density, changes)
+        seen = [(there, y) for (*_, there), y in zip(self._segments, outputs)]
+        return *self._bias(seen, channels, NOISY), state
+
+    def _replayed(self, running: RunningFilter[HydraulicFilter], density: np.ndarray, changes: bool = False
+                  ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Outputs of the last segments, and the flat state after them."""
+        state, outputs = self._segments[0][0], []
+        for _, u, p, *_ in self._segments:
             p = p.copy()
             if changes:
                 state = state.copy()
@@ -297,8 +329,8 @@ class ForceError:
             p[self._balance], p[self._slow] = np.maximum(p[self._balance], density[:-1]), self.slow(density[:-1])
             p[self._walk] = np.maximum(p[self._walk], density[-1])
             state, y, _ = running.steps(state, u, p)
-            seen.append((there, y))
-        return *self._bias(seen, channels, NOISY), state
+            outputs.append(y)
+        return outputs, state
 
     def _bias(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], channels: np.ndarray, noisy: float = inf
               ) -> tuple[float, float]:

@@ -55,6 +55,15 @@ def push_scale(machine: Machine) -> np.ndarray:
     return np.array([UNITS.get(name.partition('/')[0], 1.0) for name in machine.actuators.entries])
 
 
+class FoundError(NamedTuple):
+    """Standard deviations (a,), MPa on the pistons, of the error of the balance, the density, MPa^2/s, of that of the
+    pressures, and at which frequency, Hz, the mass oscillated, 0 where it did not."""
+
+    balance: np.ndarray
+    pressures: float
+    frequency: float
+
+
 class SegmentResult(NamedTuple):
     """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step:
     of the motion as the sensors measure it, without the errors of their zeros and gains.
@@ -66,9 +75,7 @@ class SegmentResult(NamedTuple):
     numbers. ``weighing`` (n, 4 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
     mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know. ``rare``: channels whose
     samples are too rare for this motion, the worst first, and by how many of their standard deviations the lines
-    between may be off. ``force_error`` (a + 1,): standard deviation, MPa on the pistons, of the error
-    that was found in each equation of the force balance, and density, MPa^2/s, of that of the pressures; None: none
-    was."""
+    between may be off. ``force_error``: of the force balance or of the pressures, None: none was found."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -79,7 +86,7 @@ class SegmentResult(NamedTuple):
     weighing: np.ndarray
     outside: bool = False
     rare: tuple[tuple[int, float], ...] = ()
-    force_error: np.ndarray | None = None
+    force_error: FoundError | None = None
 
 
 def last_samples(innovations: np.ndarray, variances: np.ndarray, there: np.ndarray,

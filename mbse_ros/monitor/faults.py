@@ -243,6 +243,8 @@ KINDS = {
         'means of the innovations of the sensors of a cylinder over 0.3, 1 or 3 s beyond '
         '{filters.force_error.BIASED} '
         'deviations, of which a larger error of the balance, or of the pressures, leaves {filters.force_error.LESS}; '
+        'or a mass that oscillates: within {filters.oscillation.WINDOW} s one sine explains '
+        '{filters.oscillation.SHARE} of its variance; '
         'until its residuals say '
         'for several times {filters.force_error.FALLS} s that it is smaller', (_STATE,)),
 }

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import PositionProblemError
 from ..filters.activity import moved_actuators
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import SegmentResult, variances
+from ..filters.hydraulic_state import FoundError, SegmentResult, variances
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
@@ -29,6 +29,7 @@ from .records import Segment
 
 OR_SENSOR = ', or a sensor is wrong'     # where positions do not follow the forces either
 FOLLOWED = 'valves, hoses or pump do not fit the sensors: pressures follow their samples alone'
+OSCILLATES = 'the mass oscillates at {:.1f} Hz, as where a boom bends or the base sways'
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
 CUT = 'all samples jumped at once, as where a log was cut: settling after a start', Fault.JUMPED | Fault.SETTLING
 STARTS = Fault.JUMPED | Fault.REJECTED | Fault.RESTARTED
@@ -239,14 +240,16 @@ class MachineMonitor(StateMonitor[MachineState]):
                                                  (self._unbalanced(result.force_error), Fault.FORCE_BALANCE),
                                                  (refused, Fault.REJECTED)))
 
-    def _unbalanced(self, error: np.ndarray | None) -> str:
-        """In which equations (a,) of the force balance an ``error`` (a + 1,) was found, MPa on the pistons, and whether
-        one of the pressures."""
-        *sizes, walk = (0.0,) if error is None else error.tolist()
+    def _unbalanced(self, error: FoundError | None) -> str:
+        """Where in the force balance an ``error`` was found, whether the mass oscillated, and whether there
+        is an error of the pressures."""
+        if error is None:
+            return ''
         found = [f'{self.machine.coordinates[k]} {size * self._forces[k][0]:.2g} {self._forces[k][1]}'
-                 for k, size in zip(self.machine.weighed, sizes) if size > 0.0]
+                 for k, size in zip(self.machine.weighed, error.balance.tolist()) if size > 0.0]
         balance = f'{reason_of(Fault.FORCE_BALANCE, *found)} (1 sigma)' if found else ''
-        return '; '.join(filter(None, [balance, FOLLOWED * (walk > 0.0)]))
+        swings = OSCILLATES.format(error.frequency) if found and error.frequency else ''
+        return '; '.join(filter(None, [balance, swings, FOLLOWED * (error.pressures > 0.0)]))
 
     def _said(self, measured: list[float]) -> dict[Fault, str]:
         """What is wrong with last samples that are missing or cannot be used, and of which channels."""
