@@ -11,12 +11,15 @@ force balance has an error of that size. With it the steps say so much less that
 
 from __future__ import annotations
 
+from cmath import exp
 from collections import deque
 from dataclasses import dataclass
+from math import pi
 
 import numpy as np
 
-from .mass_information import MEMORY, SIGNIFICANT, STEP_TIME, MassInformation
+from .activity import STEP_TIME
+from .mass_information import INFORMATION, MEMORY, SIGNIFICANT, WEIGHTED, MassInformation
 
 BLOCK = 0.05            # s of masses that are added up
 WINDOW = 3.0            # s that are looked at: three periods of the slowest
@@ -52,22 +55,26 @@ class MassOscillation:
 
     def reset(self) -> None:
         """What was before belongs to another state, or to another error."""
-        self._blocks: deque[tuple[float, float, int]] = deque(maxlen=round(WINDOW / BLOCK))
-        self._block, self._seconds, self._since = np.zeros(3), 0.0, 0.0
+        self._blocks: deque[tuple[float, float, float]] = deque(maxlen=round(WINDOW / BLOCK))
+        self._since = 0.0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._information, self._weighted, self._steps, self._seconds = 0.0, 0.0, 0.0, 0.0
 
     def take(self, reported: np.ndarray, dt: float) -> Oscillation | None:
         """Of steps ``dt``, s, with ``reported`` (n, 4 + k), see MassInformation: the oscillation that is found, None
         where there is none, and between two looks."""
-        found = MassInformation.of(reported)
-        informative = found.information > 0.0
-        self._block += (np.add.reduce(found.information), np.add.reduce(found.weighted),
-                        dt / STEP_TIME * np.count_nonzero(informative))
+        information, weighted = np.add.reduce(reported[:, :WEIGHTED + 1]).tolist()
+        self._information += information
+        self._weighted += weighted
+        self._steps += dt / STEP_TIME * np.count_nonzero(reported[:, INFORMATION])
         self._seconds += len(reported) * dt
         if self._seconds < BLOCK:
             return None
-        self._blocks.append((float(self._block[0]), float(self._block[1]), float(self._block[2])))
+        self._blocks.append((self._information, self._weighted, self._steps))
         self._since += self._seconds
-        self._block, self._seconds = np.zeros(3), 0.0
+        self._clear()
         if self._since < EVERY or len(self._blocks) < WINDOW / BLOCK:
             return None
         self._since = 0.0
@@ -78,32 +85,42 @@ class MassOscillation:
         there = information > 0.0
         if np.count_nonzero(there) < FULL * len(there):
             return None
-        t, information, steps = np.flatnonzero(there) * BLOCK, information[there], steps[there]
-        found = sine_of(t, weighted[there] / information, information)
-        # how far a sine takes the trend of ``mass_information``, in standard deviations, for one of a step's mass
-        gain = np.sqrt(1.0 - (1.0 - MEMORY) ** 2) / abs(
-            1.0 - (1.0 - MEMORY) * np.exp(2j * np.pi * found[0] * STEP_TIME))
-        variance = float(found[1] * gain / SIGNIFICANT) ** 2
-        significant = np.median(information / steps) * variance > LEAST
+        information = information[there]
+        masses, each = weighted[there] / information, float(np.median(information / steps[there]))
+        mean = np.dot(information, masses) / np.add.reduce(information)
+        spread = float(np.dot(information, (masses - mean) ** 2) / np.add.reduce(information))
+        if each * _variance(FREQUENCIES[0], 2.0 * spread) < LEAST:
+            return None     # nearly always: no sine could be significant
+        frequency, amplitude, share, slope = sine_of(np.flatnonzero(there) * BLOCK, masses,
+                                                     1.0 / (1.0 / information + spread))     # no block counts for all
+        variance = _variance(frequency, amplitude ** 2)
         # a load that is shaken off goes to and fro on its way
-        returns = 2.0 * found[1] > abs(found[3]) * WINDOW
-        return Oscillation(*found[:3], variance) if found[2] > SHARE and significant and returns else None
+        returns = 2.0 * amplitude > abs(slope) * WINDOW
+        found = share > SHARE and each * variance > LEAST and returns
+        return Oscillation(frequency, amplitude, share, variance) if found else None
 
 
-def sine_of(t: np.ndarray, masses: np.ndarray, information: np.ndarray) -> tuple[float, float, float, float]:
+def _variance(frequency: float, square: float) -> float:
+    """Variance, kg2, of a step's mass with which a sine of that ``square`` of its amplitude is just not significant:
+    how far it takes the trend of ``mass_information``, in standard deviations."""
+    kept = 1.0 - MEMORY
+    return square * (1.0 - kept ** 2) / abs(1.0 - kept * exp(2j * pi * frequency * STEP_TIME)) ** 2 / SIGNIFICANT ** 2
+
+
+def sine_of(t: np.ndarray, masses: np.ndarray, weights: np.ndarray) -> tuple[float, float, float, float]:
     """Frequency, Hz, and amplitude, kg, of the sine that explains most of how ``masses`` (n,), kg, at ``t`` (n,), s,
-    differ from a line, the share of their weighted squares that it explains, and the slope of the line, kg/s;
-    ``information`` (n,), 1/kg2."""
-    spread = np.average((masses - np.average(masses, weights=information)) ** 2, weights=information)
-    root = np.sqrt(1.0 / (1.0 / information + spread))      # no block counts for all
-    line = np.linalg.qr(np.column_stack((root, root * t)))[0]
-    left = root * masses - line @ (line.T @ (root * masses))
+    differ from a line, the share of their squares, by their ``weights`` (n,), that it explains, and the slope of the
+    line, kg/s."""
+    root = np.sqrt(weights)
+    line, (_, rise) = np.linalg.qr(np.column_stack((root, root * t)))
+    along = line.T @ (root * masses)
+    left = root * masses - line @ along
     angles = 2.0 * np.pi * FREQUENCIES[:, None] * t
     waves = root * np.stack((np.cos(angles), np.sin(angles)), axis=1)      # (frequencies, 2, n)
     waves = waves - (waves @ line) @ line.T
-    products, by = waves @ waves.transpose(0, 2, 1), waves @ left
-    sizes = np.linalg.solve(products, by[:, :, None])[:, :, 0]
-    explained = np.einsum('fi,fi->f', by, sizes)
+    by = waves @ left
+    sizes = np.linalg.solve(waves @ waves.transpose(0, 2, 1), by[:, :, None])[:, :, 0]
+    explained = np.add.reduce(by * sizes, axis=1)
     best = int(np.argmax(explained))
     return (float(FREQUENCIES[best]), float(np.hypot(*sizes[best])), float(explained[best] / max(left @ left, 1e-300)),
-            float(np.polyfit(t, masses, 1, w=root)[0]))
+            float(along[1] / rise[1]))

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mbse_ros.filters.mass_information import MEMORY, SIGNIFICANT, STEP_TIME
+from mbse_ros.filters.activity import STEP_TIME
+from mbse_ros.filters.mass_information import MEMORY, SIGNIFICANT
 from mbse_ros.filters.oscillation import BLOCK, SHARE, WINDOW, MassOscillation, sine_of
 from mbse_ros.monitor.faults import Fault
 from mbse_ros.simulation.sensor_faults import samples_with
