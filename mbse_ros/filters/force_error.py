@@ -36,7 +36,7 @@ from ..machine import Machine
 from .activity import activity_of
 from .hydraulic_dekf import HydraulicFilter
 from .hydraulic_model import HydraulicModel, largest_pressure
-from .hydraulic_state import MPA, PUSHED, FoundError
+from .hydraulic_state import MPA, PUSHED, ModelError
 from .mass_information import LARGEST_ACTIVITY
 from .observer_settings import ObserverSettings
 from .oscillation import MassOscillation, Oscillation
@@ -151,9 +151,9 @@ class ForceError:
         self._sums = np.zeros((3, len(WINDOWS), size))
 
     @property
-    def found(self) -> FoundError | None:
+    def found(self) -> ModelError | None:
         """None where nothing was found."""
-        return FoundError(np.sqrt(self.density / (2.0 * TIME)), self.walk,
+        return ModelError(np.sqrt(self.density / (2.0 * TIME)), self.walk,
                           self._frequency) if self._densities.any() else None
 
     @property

@@ -55,7 +55,7 @@ def push_scale(machine: Machine) -> np.ndarray:
     return np.array([UNITS.get(name.partition('/')[0], 1.0) for name in machine.actuators.entries])
 
 
-class FoundError(NamedTuple):
+class ModelError(NamedTuple):
     """Standard deviations (a,), MPa on the pistons, of the error of the balance, the density, MPa^2/s, of that of the
     pressures, and at which frequency, Hz, the mass oscillated, 0 where it did not."""
 
@@ -86,7 +86,7 @@ class SegmentResult(NamedTuple):
     weighing: np.ndarray
     outside: bool = False
     rare: tuple[tuple[int, float], ...] = ()
-    force_error: FoundError | None = None
+    force_error: ModelError | None = None
 
 
 def last_samples(innovations: np.ndarray, variances: np.ndarray, there: np.ndarray,

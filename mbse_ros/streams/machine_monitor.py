@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import PositionProblemError
 from ..filters.activity import moved_actuators
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import FoundError, SegmentResult, variances
+from ..filters.hydraulic_state import ModelError, SegmentResult, variances
 from ..filters.observer_settings import ObserverSettings
 from ..filters.whiteness import InnovationWatch
 from ..machine import Machine
@@ -240,7 +240,7 @@ class MachineMonitor(StateMonitor[MachineState]):
                                                  (self._unbalanced(result.force_error), Fault.FORCE_BALANCE),
                                                  (refused, Fault.REJECTED)))
 
-    def _unbalanced(self, error: FoundError | None) -> str:
+    def _unbalanced(self, error: ModelError | None) -> str:
         """Where in the force balance an ``error`` was found, whether the mass oscillated, and whether there
         is an error of the pressures."""
         if error is None:
