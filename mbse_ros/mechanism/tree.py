@@ -152,7 +152,7 @@ def open_tree(system: MechanismSystem) -> OpenTree | None:
     none = Inertia(ca.SX(0), ca.SX.zeros(system.gravity.numel()),
                    ca.SX(0) if system.description.dimension == 2 else ca.SX.zeros(3, 3))
     inertias = [none] * len(places)
-    for name, item in _inertias(system):
+    for name, item in inertias_of(system).items():
         if joint[name] >= 0:
             inertias[joint[name]] += item
     rotors: list[ca.SX | float] = [0.0] * len(places)
@@ -161,10 +161,10 @@ def open_tree(system: MechanismSystem) -> OpenTree | None:
     return OpenTree(tuple(places), tuple(above), tuple(columns), tuple(inertias), tuple(rotors), system.gravity)
 
 
-def _inertias(system: MechanismSystem) -> list[tuple[str, Inertia]]:
-    """Bodies and payloads with what they are fixed to."""
+def inertias_of(system: MechanismSystem) -> dict[str, Inertia]:
+    """Of each body, with the payloads that are fixed to it."""
     description, dimension = system.description, system.description.dimension
-    found = [(name, body_inertia(system, body)) for name, body in description.bodies.items()]
+    found = {name: body_inertia(system, body) for name, body in description.bodies.items()}
     points, turning = list(system.masses[len(found):]), list(system.spins[len(found):])
     for payload in description.every_payload.values():
         mass, place = points.pop(0)
@@ -174,5 +174,5 @@ def _inertias(system: MechanismSystem) -> list[tuple[str, Inertia]]:
             if dimension == 3:
                 R = system.frames[payload.body].rotation
                 spin = R @ spin @ R.T
-        found.append((payload.body, Inertia.of(mass, place, spin)))
+        found[payload.body] += Inertia.of(mass, place, spin)
     return found

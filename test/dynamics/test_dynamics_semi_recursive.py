@@ -66,6 +66,18 @@ def test_mechanisms(name):
     check_accelerations(load_model(name, 'relative', backend='vm'))
 
 
+@pytest.mark.parametrize('name', ['ur10e', 'patu655'])
+def test_payloads_and_rotors_count(name):
+    content = yaml.safe_load(open(load_model(name, backend='vm').description.file, encoding='utf-8'))
+    content['payload']['gyration_radius'] = '0.3 m'
+    model = Model(parse_mechanism(yaml.safe_dump(content)), backend='vm')
+    numbers = model.parameters.copy()
+    numbers[model.system.values.names.index('payload.mass')] = 100.0
+    loaded = model.with_parameters(numbers)
+    assert len(model.system.rotors) == 6 * (name == 'ur10e')
+    check_accelerations(loaded)
+
+
 def test_a_base_that_is_inclined_and_accelerated():
     """Weights are those of the frame of the machine, whose gravity is not that of the file."""
     text = known_machines()['patu655'].read_text()

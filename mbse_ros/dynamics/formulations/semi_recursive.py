@@ -19,7 +19,7 @@ import casadi as ca
 from ...description.basics import GROUND
 from ...mechanism.assembly import MechanismSystem
 from ...mechanism.spatial import Inertia, Twist
-from ...mechanism.tree import TreeBody, body_inertia, tree
+from ...mechanism.tree import TreeBody, inertias_of, tree
 from ..forces.wrenches import applied_wrenches, gravity_wrench
 from ..partitioned import Partitioned
 
@@ -37,12 +37,10 @@ def semi_recursive(system: MechanismSystem) -> MechanismSystem:
     steps = tree(system)
     velocities, rests = _outwards(system, steps)
     wrenches, Q = applied_wrenches(system, velocities)
-    inertias: dict[str, Inertia] = {}
-    for name, body in system.description.bodies.items():
-        inertias[name] = body_inertia(system, body)
-        momentum = inertias[name].momentum(velocities[name])
-        wrenches[name] += gravity_wrench(system, inertias[name])
-        wrenches[name] -= velocities[name].rate_of(momentum) + inertias[name].momentum(rests[name])
+    inertias = inertias_of(system)
+    for name, inertia in inertias.items():
+        wrenches[name] += gravity_wrench(system, inertia)
+        wrenches[name] -= velocities[name].rate_of(inertia.momentum(velocities[name])) + inertia.momentum(rests[name])
     M = ca.SX(system.n, system.n)
     above = {step.body: step for step in steps}
     for step in reversed(steps):
@@ -52,6 +50,8 @@ def semi_recursive(system: MechanismSystem) -> MechanismSystem:
         if step.hangs_on != GROUND:
             wrenches[step.hangs_on] += wrenches[step.body]
             inertias[step.hangs_on] += inertias[step.body]
+    for place, rotor in system.rotors:
+        M[place, place] += rotor
     return replace(system, M=M, Q=ca.densify(Q))
 
 
