@@ -127,11 +127,25 @@ class _Code:
 
     def _pack(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
         """What makes a vector of these values: ('op', form, packs), ('load', ...), ('splat', value) or ('gather',)."""
-        if lanes not in self._packs:
-            self._packs[lanes] = self._found(lanes)
+        if lanes in self._packs:
+            return self._packs[lanes]
+        proposed: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        waiting = [lanes]       # a list of its own: chains are longer than Python lets functions call each other
+        while waiting:
+            item = waiting[-1]
+            if item not in proposed:
+                proposed[item] = self._found(item)
+            pack = proposed[item]
+            missing = [column for column in pack[2] if column not in self._packs] if pack[0] == 'op' else []
+            if missing:
+                waiting += missing
+                continue
+            alone = pack[0] == 'op' and all(self._packs[column][0] == 'gather' for column in pack[2])
+            self._packs[waiting.pop()] = ('gather',) if alone else pack
         return self._packs[lanes]
 
     def _found(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
+        """The same, of an operation whatever its operands are."""
         first = lanes[0]
         if all(lane == first for lane in lanes):
             return 'splat', first
@@ -145,11 +159,7 @@ class _Code:
             return ('gather',)
         if self._levels and len({self._levels[lane] for lane in lanes}) > 1:
             return ('gather',)
-        columns = list(zip(*self._aligned(form, lanes)))
-        kinds = [self._pack(column)[0] for column in columns]
-        if kinds.count('gather') == len(kinds):
-            return ('gather',)
-        return 'op', form, columns
+        return 'op', form, list(zip(*self._aligned(form, lanes)))
 
     def _aligned(self, form: str, lanes: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Operands of each lane, those of sums and products in the order of the first's."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import casadi as ca
 import numpy as np
@@ -105,3 +106,12 @@ def test_what_is_not_understood_stays(line: str) -> None:
 def test_short_functions_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, 'LEAST', 10_000)
     assert 'mbse_lanes' not in c_source(update(6, 6, 1))
+
+
+def test_chains_may_be_longer_than_functions_call_each_other() -> None:
+    x, k = ca.SX.sym('x', 4), ca.SX.sym('k', 4)
+    last = x
+    for _ in range(sys.getrecursionlimit()):
+        last = last * k + 0.5
+    source = c_source(ca.Function('long', [x, k], [last]))
+    assert source.count('const mbse_lanes') >= 2 * sys.getrecursionlimit()
