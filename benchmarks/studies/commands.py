@@ -120,15 +120,15 @@ def scaling(json_: Json = None,
 def growth(json_: Json = None,
            mechanism: Annotated[list[str] | None, typer.Option(
                help='Only this one of chain, chain_3d, arm_6r, n_four_bar; repeat it.')] = None,
-           sizes: Annotated[str, typer.Option(help='Links or loops, separated by commas.')] = '2,4,8,16,32,64'
-           ) -> None:
+           sizes: Annotated[str, typer.Option(help='Links or loops, separated by commas.')] = '2,4,8,16,32,64',
+           page: Annotated[Path | None, typer.Option(help='Page with the two marks, for the table.')] = None) -> None:
     """Cost of chains, arms and four-bars with their size.
 
     Accelerations, their derivatives and a step of Runge and Kutta, beside pinocchio and MuJoCo where they are
     installed; time to build and to compile, memory.
     """
     from .growth import run_growth
-    run_growth(json_, mechanism or [], whole_numbers('sizes', sizes))
+    run_growth(json_, mechanism or [], whole_numbers('sizes', sizes), page)
 
 
 def graphs(json_: Json = None,

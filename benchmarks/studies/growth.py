@@ -30,12 +30,13 @@ from mbse_ros.dynamics.integrators.fixed_step import rk4_scheme
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import MbseError, SettingError
-from mbse_ros.report.files import check_file, write_json
+from mbse_ros.report.files import check_file, parts_of, write_between, write_json
 from mbse_ros.report.text import number, print_table, wide_console
 from mbse_ros.studies.many import machine_name
 
 from .timing import bound
 
+MARK = 'mbse benchmark growth'
 LINK = 0.5                                  # m, of 1 kg
 INERTIA = {'xx': 0.001, 'yy': 0.02, 'zz': 0.021}
 CENTRE = 0.25, 0.01                         # m along the link and across it
@@ -49,7 +50,7 @@ SHORT_S = 0.1                               # s of the motion that is compared
 HALF_TURN = np.array([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])      # about z
 
 
-def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequence[int]) -> None:
+def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequence[int], page: Path | None) -> None:
     """Measure, print and write."""
     for name in mechanisms:
         if name not in MECHANISMS:
@@ -58,6 +59,8 @@ def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequenc
         if not 1 <= size <= 64:
             raise SettingError('sizes', size, 'numbers of links or loops from 1 to 64')
     check_file(json_file)
+    if page is not None:
+        parts_of(page, MARK)
     rows: list[dict[str, Any]] = []
     for name in mechanisms or MECHANISMS:
         for n in [FIXED[name]] if name in FIXED else sizes:
@@ -71,11 +74,28 @@ def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequenc
                 _show_row(row)
     result = {'machine': machine_name(), 'date': time.strftime('%Y-%m-%d'), 'rows': rows}
     write_json(json_file, result)
+    if page is not None:
+        write_between(page, MARK, table(result))
     console = wide_console()
     print_table(console, f'microseconds; {result["machine"]}, {result["date"]}', (
         'mechanism', 'N', 'what', 'us', 'peer', 'peer us', 'difference', 'build s', 'compile s', 'peak MB'),
         [tuple(_cell(row[key]) for key in ('mechanism', 'n', 'what', 'us', 'peer', 'peer_us', 'error', 'build_s',
                                            'compile_s', 'peak_mb')) for row in rows])
+
+
+def table(result: dict[str, Any]) -> str:
+    """For a page: a line for each size, with what its peer takes."""
+    lines = [f'{result["machine"]}, {result["date"]}; microseconds, ours / peer; building and compiling A, and memory of '
+             'the process with its peers.', '',
+             '| | N | f | f and A | rk4 | build, compile, s | peak, MB |', '|---' * 7 + '|']
+    for name, n in dict.fromkeys((row['mechanism'], row['n']) for row in result['rows']):
+        own = {row['what']: row for row in result['rows'] if (row['mechanism'], row['n']) == (name, n)}
+        cells = [' / '.join(filter(None, (_cell(own[what]['us']), _cell(own[what]['peer_us'])))) if what in own else ''
+                 for what in ('f', 'f_and_A', 'rk4')]
+        made = own.get('f_and_A', {})
+        lines.append(f'| `{name}` | {n} | {" | ".join(cells)} | {_cell(made.get("build_s"))}, '
+                     f'{_cell(made.get("compile_s"))} | {max(row["peak_mb"] for row in own.values()):.0f} |')
+    return '\n'.join(lines)
 
 
 def _cell(value: Any) -> str:
