@@ -85,8 +85,8 @@ def run_growth(json_file: Path | None, mechanisms: Sequence[str], sizes: Sequenc
 
 def table(result: dict[str, Any]) -> str:
     """For a page: a line for each size, with what its peer takes."""
-    lines = [f'{result["machine"]}, {result["date"]}; microseconds, ours / peer; building and compiling A, and memory of '
-             'the process with its peers.', '',
+    lines = [f'{result["machine"]}, {result["date"]}; microseconds, ours / peer; building and compiling A, and memory '
+             'of the process with its peers.', '',
              '| | N | f | f and A | rk4 | build, compile, s | peak, MB |', '|---' * 7 + '|']
     for name, n in dict.fromkeys((row['mechanism'], row['n']) for row in result['rows']):
         own = {row['what']: row for row in result['rows'] if (row['mechanism'], row['n']) == (name, n)}

@@ -25,7 +25,8 @@ BLOCK = 0.05            # s of masses that are added up
 WINDOW = 3.0            # s that are looked at: three periods of the slowest
 FULL = 0.5              # share of the blocks that must have masses
 EVERY = 0.25            # s of weighing from one look to the next
-FREQUENCIES = np.arange(1.0, 6.01, 0.1)     # Hz: work moves a machine more slowly, faster modes average out in a block
+FREQUENCIES = np.arange(0.6, 6.01, 0.1)     # Hz; faster modes average out in a block, and ...
+SLOWEST = 1.0           # ... work moves a machine more slowly than that
 SHARE = 0.4             # of the weighted variance about a line that one sine explains; noise never does
 LEAST = 2.0             # times that variance over that of the steps, which is worth the while
 
@@ -96,7 +97,7 @@ class MassOscillation:
         variance = _variance(frequency, amplitude ** 2)
         # a load that is shaken off goes to and fro on its way
         returns = 2.0 * amplitude > abs(slope) * WINDOW
-        found = share > SHARE and each * variance > LEAST and returns
+        found = frequency > SLOWEST and share > SHARE and each * variance > LEAST and returns
         return Oscillation(frequency, amplitude, share, variance) if found else None
 
 

@@ -54,8 +54,9 @@ def test_noise_is_no_oscillation():
     lambda t: 500.0 * (t > 2.0), lambda t: 500.0 * np.clip((t - 1.0) / 1.5, 0, 1),
     lambda t: 250.0 * (t > 1.6) + 250.0 * (t > 2.6),        # poured in portions, a second apart: a saw about a line
     lambda t: 600.0 - 100.0 * np.floor(t / 0.7),            # shaken off
-    lambda t: 500.0 * ((t > 1.5) & (t < 2.5)), lambda t: np.full(len(t), 500.0)],
-    ids=['step', 'ramp', 'portions', 'shaken off', 'to and back', 'constant'])
+    lambda t: 500.0 * ((t > 1.5) & (t < 2.5)), lambda t: np.full(len(t), 500.0),
+    lambda t: 500.0 + 200.0 * np.sin(2 * np.pi * 0.85 * t)],        # as fast as work moves a machine
+    ids=['step', 'ramp', 'portions', 'shaken off', 'to and back', 'constant', 'work'])
 def test_a_load_that_changes_is_no_oscillation(load):
     t, rng = np.arange(8000) * DT, np.random.default_rng(7)
     assert not looked(load(t) + rng.normal(0.0, 10.0, len(t)))
