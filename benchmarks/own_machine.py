@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well does a machine weigh whose file is by tape measure: true machines drawn from the files of `mbse new`.
 
-    tools/environment.sh python benchmarks/own_machine.py [NAME ...] [--runs 50] [--lifts 3] [--jobs 2]
+    tools/environment.sh python benchmarks/own_machine.py [NAME ...] [--runs 50] [--first 0] [--lifts 3] [--jobs 2]
         [--rows out/own_machine.jsonl] [--page docs/own_machine.md]
 
 An excavator of 8 t with angle sensors, the same with the pressures of the boom alone, a loader crane with strokes, a
@@ -77,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('names', nargs='*', choices=[[], *MACHINES], default=[])
     parser.add_argument('--runs', type=int, default=50)
+    parser.add_argument('--first', type=int, default=0, help='number of the first run: those before ran elsewhere')
     parser.add_argument('--lifts', type=int, default=3)
     parser.add_argument('--rows', type=Path, default=Path('out/own_machine.jsonl'))
     parser.add_argument('--page', type=Path)
@@ -87,8 +88,8 @@ def main() -> None:
     if given.rows.is_file():
         rows = [json.loads(text) for text in given.rows.read_text(encoding='utf-8').splitlines()]
     done = {(row['machine'], row['number']) for row in rows}
-    jobs = [(name, number, given.lifts, str(written(name))) for number in range(given.runs) for name in names
-            if (name, number) not in done]
+    jobs = [(name, number, given.lifts, str(written(name))) for number in range(given.first, given.runs)
+            for name in names if (name, number) not in done]
     given.rows.parent.mkdir(parents=True, exist_ok=True)
     for row in tracked(results(row_of, jobs, given.jobs, given.cluster), 'machines', len(jobs)):
         rows.append(row)
