@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib.util
-import json
 import re
 import sys
 import tempfile
@@ -36,9 +35,7 @@ import arm_plant  # noqa: E402
 import mbse_ros as mbse  # noqa: E402
 from mbse_ros.payload.mass import center_of  # noqa: E402
 from mbse_ros.report.files import write_between  # noqa: E402
-from mbse_ros.report.text import tracked  # noqa: E402
-from mbse_ros.studies.many import add_workers  # noqa: E402
-from mbse_ros.workers import results  # noqa: E402
+from mbse_ros.studies.many import add_workers, kept  # noqa: E402
 
 JOINTS = tuple(f'{name}_joint' for name in ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_1', 'wrist_2', 'wrist_3'))
 LARGEST = np.array([330.0, 330.0, 150.0, 56.0, 56.0, 56.0])     # N m
@@ -164,20 +161,12 @@ def main() -> None:
     parser.add_argument('--page', type=Path)
     add_workers(parser)
     given = parser.parse_args()
-    kinds, rows = given.arms or list(BEYOND), list[Row]()
+    kinds = given.arms or list(BEYOND)
     if importlib.util.find_spec('mujoco') is None and given.runs:
         kinds = [kind for kind in kinds if BEYOND[kind] is None]
         print('the package mujoco is not installed: its arms are not run', file=sys.stderr)
-    if given.rows.is_file():
-        rows = [json.loads(text) for text in given.rows.read_text(encoding='utf-8').splitlines()]
-    done = {(row['arm'], row['number']) for row in rows}
-    jobs = [(kind, number, given.seconds) for number in range(given.runs) for kind in kinds
-            if (kind, number) not in done]
-    given.rows.parent.mkdir(parents=True, exist_ok=True)
-    for row in tracked(results(row_of, jobs, given.jobs, given.cluster), 'arms', len(jobs)):
-        rows.append(row)
-        with given.rows.open('a', encoding='utf-8') as stream:
-            stream.write(json.dumps(row) + '\n')
+    rows = kept(row_of, {(kind, number): (kind, number, given.seconds) for number in range(given.runs)
+                         for kind in kinds}, ('arm', 'number'), given.rows, given.jobs, given.cluster, 'arms')
     table = '\n'.join([
         f'{datetime.date.today().isoformat()}, `python benchmarks/arm_weighing.py`:', '',
         '| arm | draws | error of full scale, mean and largest | half-width (median) | intervals that hold | centre '

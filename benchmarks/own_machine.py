@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,7 @@ from new_machines import CRANE, EXCAVATOR, LOADER  # noqa: E402
 import mbse_ros as mbse  # noqa: E402
 from mbse_ros.errors import MbseError  # noqa: E402
 from mbse_ros.report.files import write_between  # noqa: E402
-from mbse_ros.report.text import tracked  # noqa: E402
-from mbse_ros.studies.many import add_workers  # noqa: E402
-from mbse_ros.workers import results  # noqa: E402
+from mbse_ros.studies.many import add_workers, kept  # noqa: E402
 
 MACHINES: dict[str, tuple[str, dict[str, Any]]] = {
     'mini8': ('excavator of 8 t, angles', EXCAVATOR),
@@ -84,17 +81,9 @@ def main() -> None:
     add_workers(parser)
     given = parser.parse_args()
     names = given.names or list(MACHINES)
-    rows: list[Row] = []
-    if given.rows.is_file():
-        rows = [json.loads(text) for text in given.rows.read_text(encoding='utf-8').splitlines()]
-    done = {(row['machine'], row['number']) for row in rows}
-    jobs = [(name, number, given.lifts, str(written(name))) for number in range(given.first, given.runs)
-            for name in names if (name, number) not in done]
-    given.rows.parent.mkdir(parents=True, exist_ok=True)
-    for row in tracked(results(row_of, jobs, given.jobs, given.cluster), 'machines', len(jobs)):
-        rows.append(row)
-        with given.rows.open('a', encoding='utf-8') as stream:
-            stream.write(json.dumps(row) + '\n')
+    rows = kept(row_of, {(name, number): (name, number, given.lifts, str(written(name)))
+                         for number in range(given.first, given.runs) for name in names},
+                ('machine', 'number'), given.rows, given.jobs, given.cluster, 'machines')
     table = '\n'.join([
         f'{datetime.date.today().isoformat()}, `python benchmarks/own_machine.py`:', '',
         '| machine | drawn | full scale | mean error | median half-width | intervals that hold | NEES of the numbers '

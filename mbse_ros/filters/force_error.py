@@ -51,6 +51,7 @@ ENOUGH = 0.5        # share of that without which a bias may be one sample's
 LESS = 0.1          # share of the squares of the means over that time that an error of the balance leaves
 NOISY = 4.0         # mean square of what else is in the innovations, from which their noise is another than stated
 SAID = 4.0          # sum of these squares, from which that says something
+HALF_DECADE = 10.0 ** 0.5
 BANK = 10.0 ** np.arange(-4.0, 0.1, 0.5)    # densities that are tried, as shares of the largest
 NEARLY = 1.5, 0.1   # times the share that the largest leaves, and share, up to which a smaller one takes it away, too
 MARGIN = 10.0       # factor on the one that is found
@@ -194,9 +195,12 @@ class ForceError:
         self._wait -= len(u) * dt
         wrong = np.any(self._concerns & biased, axis=1) if np.count_nonzero(biased) else biased[:0]
         self._agreed += len(u) * dt * (there.any() and not wrong.any())
-        swings = None if outside else self._oscillation.take(y[:, self._weighing], dt)
-        if swings and (share := self._calmed(running, swings, dt)) < 1.0:
-            return share
+        if outside:
+            self._oscillation.reset()
+        elif swings := self._oscillation.take(y[:, self._weighing], dt):
+            share = self._calmed(running, swings, dt)
+            if share < 1.0:
+                return share
         if wrong.any() and self._wait <= 0.0 and self._steps * dt > ENOUGH * REPLAY:
             return self._found(running, wrong, outside)
         if self._densities.any() and not outside:
@@ -232,20 +236,20 @@ class ForceError:
     def _calmed(self, running: RunningFilter[HydraulicFilter], swings: Oscillation, dt: float) -> float:
         """Take a mass that ``swings`` for the smallest error of the balance with which it is not significant, and not
         for a load that changes; the share of what was known of the mass that still counts."""
-        now, density = running.tuning[self._balance].copy(), self._densities
+        now, largest, found = running.tuning[self._balance].copy(), self._largest[:-1], self._densities.copy()
         for share in BANK:
-            density = np.append(np.minimum(np.maximum(now / BANK[-2], share * self._largest[:-1]), self._largest[:-1]),
-                                self._densities[-1])
-            if swings.significance(np.concatenate(self._replayed(running, density)[0])[:, self._weighing], dt) < 1.0:
+            found[:-1] = np.minimum(np.maximum(HALF_DECADE * now, share * largest), largest)
+            reported = np.concatenate(self._replayed(running, found)[0])[:, self._weighing]
+            if swings.significance(reported, dt) < 1.0:
                 break
-        if not (density[:-1] > now).any():
-            return 1.0
-        density[:-1] = np.maximum(now, np.minimum(MARGIN * density[:-1], self._largest[:-1]))
-        self._densities, self._peak[:-1], self._frequency = density, 1.0, swings.frequency
+        if not (found[:-1] > now).any():
+            return 1.0      # it is as large as it may be
+        found[:-1] = np.maximum(now, np.minimum(MARGIN * found[:-1], largest))
+        self._densities, self._peak[:-1], self._frequency = found, 1.0, swings.frequency
         running.state[self._changes] = 0.0
         running.state[self._activity] = 1.0
         self.interrupt()
-        return float(np.min(now / density[:-1]))
+        return float(np.min(now / found[:-1]))
 
     def _found(self, running: RunningFilter[HydraulicFilter], wrong: np.ndarray, outside: bool) -> float:
         """Look for the density with which equations that may be ``wrong`` (a,) agree with the samples."""

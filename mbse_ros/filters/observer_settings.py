@@ -38,8 +38,9 @@ class ObserverSettings(Settings):
     force_psd: float = setting(2e-6, 'Error of the force balance of a cylinder, as pressure on its piston',
                                'MPa^2 s', 1e-12, 1e3)
     force_error: float = setting(-1.0, 'Largest error of the force balance that is looked for where sensors contradict '
-                                       'it, in shares of the largest pressure; 0: none is; -1: 0.1, and none where '
-                                       'the file has payload.contact or hanging, as soil and swings look the same', '',
+                                       'it, in shares of the largest pressure; 0: none is; -1: 0.1, and where the '
+                                       'file has payload.contact or hanging only of a mass that oscillates, as soil '
+                                       'and swings look the same', '',
                                  -1.0, 1.0)
     pressure_error: float = setting(1000.0, 'Largest random walk of the pressures that is looked for where sensors '
                                             'contradict the model of valves and pump; 0: none is', 'MPa^2/s', 0.0, 1e6)

@@ -22,10 +22,10 @@ from math import ceil, isnan, nan
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
-from ..filters.given_state import set_state
 from ..filters.hydraulic_observer import HydraulicObserver
 from ..filters.mass_information import columns
 from ..filters.observer_settings import ObserverSettings
+from ..filters.set_state import set_state
 from ..machine import Machine
 from ..machine.equations import SEVERAL_APART, why_unweighed
 from ..monitor.faults import GATED, Fault, Health
@@ -154,7 +154,7 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
         self._monitor.configure()
 
     def set_state(self, values: Mapping[str, float], stddev: Mapping[str, float]) -> None:
-        """Continue from there with the next segment, see ``filters/given_state.py``."""
+        """Continue from there with the next segment, see ``filters/set_state.py``."""
         set_state(self._observer, values, stddev)
 
     def reset(self) -> None:

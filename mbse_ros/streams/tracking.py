@@ -31,6 +31,7 @@ from .trajectory import Setpoint, Trajectory
 FORWARD = ('load', 'pressures', 'nominal')
 # The mass stays that of the load while it is only not measured for a moment.
 KNOWN = (PayloadStatus.UPDATING, *(status for status, _ in GATES.values()))
+CHECKED = 0.02      # s between instants at which the strokes of a way of joints are looked at
 OVERDUE = 2.0       # s, after which an estimate of the mass that does not come is missing
 
 
@@ -346,12 +347,12 @@ class TrajectoryTracking:
 
     def _check_strokes(self, motion: PistonMotion, trajectory: Trajectory, q: np.ndarray) -> None:
         """Raise SettingError where a piston would leave its stroke: of cylinders by the ends of the way, of joints at
-        instants as far apart as a state."""
+        instants."""
         margin, stroke = self.settings.stroke_margin, self.machine.stroke
         if set(motion.names) <= set(self.machine.cylinders):
             ranges = dict(zip(motion.names, trajectory.ranges()))
         else:
-            times, rows = np.arange(trajectory.times[0], trajectory.duration + 0.02, 0.02), []
+            times, rows = np.arange(trajectory.times[0], trajectory.duration + CHECKED, CHECKED), []
             for time in times:
                 way = motion(*trajectory.at(float(time)), q)
                 q = way.q

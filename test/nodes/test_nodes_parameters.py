@@ -103,7 +103,7 @@ def test_a_node_takes_its_own_dump(make, name):
 @pytest.mark.parametrize('name, values, reason', [
     ('observer_node', {'acceleration_psd': 1e9}, 'acceleration_psd'),
     ('observer_node', {'acceleration_psd': 'fast'}, 'acceleration_psd'),
-    ('observer_node', {'acceleration_psd': 1}, 'decimal point, such as 1.0'),
+    ('observer_node', {'acceleration_psd': 1}, 'decimal point, 1.0'),
     ('observer_node', {'backend': 'fortran'}, 'backend'),
     ('payload_node', {'widow': 5}, 'widow'),
 ])

@@ -17,7 +17,7 @@ from cli_support import mbse, recorded, refused
 from mbse_ros.api import simulate_batch
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.calibration.calibration_bags import recorded as read_bags
-from mbse_ros.studies.many import add_workers, many
+from mbse_ros.studies.many import add_workers, kept, many
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
 
@@ -68,6 +68,23 @@ def test_a_benchmark_by_two_processes_prints_the_same() -> None:
     one, two = (subprocess.run([*words, '--jobs', jobs], capture_output=True, text=True, check=True).stdout
                 for jobs in ('1', '2'))
     assert one == two and '6 shifts, ' in one
+
+
+def test_runs_that_are_in_the_file_are_not_done_again(tmp_path: Path) -> None:
+    done, file = [], tmp_path / 'out' / 'rows.jsonl'
+
+    def work(number: int) -> dict[str, object]:
+        done.append(number)
+        if number == 3:
+            raise ValueError('ended here')
+        return {'name': 'a', 'number': number, 'square': number ** 2}
+    items = {('a', number): number for number in range(5)}
+    with pytest.raises(ValueError, match='ended here'):
+        kept(work, items, ('name', 'number'), file)
+    assert done == [0, 1, 2, 3]
+    rows = kept(work, {key: number for key, number in items.items() if number != 3}, ('name', 'number'), file)
+    assert done == [0, 1, 2, 3, 4] and [row['square'] for row in rows] == [0, 1, 4, 16]
+    assert kept(work, {}, ('name', 'number'), file) == rows
 
 
 def test_every_benchmark_has_processes_by_the_same_way() -> None:

@@ -51,9 +51,10 @@ def declare(node: Node, default: S, read_only: bool = False) -> S:
             values[item.name] = node.declare_parameter(item.name, getattr(default, item.name),
                                                        descriptor(item, read_only)).value
         except InvalidParameterTypeException as error:
-            if isinstance(item.default, float) and 'INTEGER' in str(error):
-                raise SettingError(item.name, 'an integer', 'a number with a decimal point, such as 1.0: ROS 2 '
-                                                            'distinguishes the two') from error
+            given = node.declare_parameter(item.name, descriptor=ParameterDescriptor(dynamic_typing=True))
+            if isinstance(item.default, float) and given.type_ is Parameter.Type.INTEGER:
+                raise SettingError(item.name, given.value, f'a number with a decimal point, {given.value}.0: ROS 2 '
+                                                           'distinguishes the two') from error
             raise
     return replace(default, **values)
 
