@@ -23,14 +23,18 @@ from mbse_ros.resources import share_directory
 from mbse_ros.streams.interpolation import InterpolationSettings
 
 GENERATED = '<!-- Written by tools/write_pages.py: change the code, not this page. -->\n'
-HEAD = ('name', 'default', 'unit', 'range', 'meaning')
+HEAD = ('name', 'default, unit, range', 'meaning')
+Item = Field[Any]
 
 
 def parameters_page() -> str:
-    """All parameters of all nodes and the arguments of the graph, as Markdown."""
+    """All parameters of all nodes and the arguments of the graph, as Markdown. What several nodes have stands once."""
+    shared = _shared()
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
-    parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry)}' for name, entry in NODES.items()]
-    return '\n'.join([*parts, ARGUMENTS, _table(fields(MachineArguments)), LINKAGE, _table(fields(LinkageArguments))])
+    parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry, shared)}' for name, entry in NODES.items()]
+    own, both = _parted(fields(LinkageArguments), [_said(item) for item in fields(MachineArguments)])
+    return '\n'.join([*parts, SHARED, _table(shared), ARGUMENTS, _table(fields(MachineArguments)), LINKAGE, _table(own),
+                      f'As for a machine: {_names(both)}.\n'])
 
 
 def messages_page() -> str:
@@ -46,10 +50,14 @@ def messages_page() -> str:
 PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
 
 PARAMETERS = '''\
-A value of the wrong type, out of its range or not among the words is refused with the reason, at the start (the
-process ends with status 2) as at run time (`ros2 param set` says why). A parameter that no node of the package has is
-refused at the start as well. Tuning takes effect from the next message on and keeps the state; what can only be chosen
-at the start is read-only. Every node has `use_sim_time` too.
+A wrong type, value or name is refused with the reason: at the start (exit status 2) and at run time (`ros2 param set`).
+Tuning takes effect with the next message and keeps the state; the rest is read-only. In brackets: the range. Every node
+has `use_sim_time` and, if it is named there, the [shared parameters](#shared-parameters).
+'''
+SHARED = '''\
+## Shared parameters
+
+Read at the start.
 '''
 ARGUMENTS = '''\
 ## Arguments of a machine's graph
@@ -75,6 +83,7 @@ RECORDS = """\
 - The mass is held while `state` is COASTING, STARTING or LOST. `payload` then has the faults of `state`.
 - "Doubts": what the last {payload.joint.REMEMBERED} s, or up to twice that, said of the mass is forgotten, too.
 """
+TUNED = {entry.tuned: name for name, entry in reversed(NODES.items()) if entry.tuned}
 SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings,
             'linkage': LinkageSettings}
 
@@ -102,30 +111,58 @@ def with_faults(page: str) -> str:
     return re.sub(f'{begin}.*?{end}', lambda _: f'{begin}\n{faults_table()}\n{end}', page, flags=re.DOTALL)
 
 
-def _entry(entry: Executable) -> str:
+def _said(item: Item) -> tuple[Any, ...]:
+    """What the page says of a parameter: equal for parameters that need one row."""
+    return item.name, item.default, *item.metadata.values()
+
+
+def _shared() -> list[Item]:
+    """Parameters that three nodes and more have in the same words, read at their start."""
+    items = [item for entry in NODES.values() if not entry.like for group in entry.fixed
+             if group not in TUNED for item in fields(group)]
+    said = [_said(item) for item in items]
+    return [item for i, item in enumerate(items) if said.count(said[i]) > 2 and said[i] not in said[:i]]
+
+
+def _parted(items: Iterable[Item], known: list[tuple[Any, ...]]) -> tuple[list[Item], list[Item]]:
+    """Parameters that are not known yet, and those that are."""
+    items = list(items)
+    return [i for i in items if _said(i) not in known], [i for i in items if _said(i) in known]
+
+
+def _names(items: Iterable[Item]) -> str:
+    return ', '.join(f'`{item.name}`' for item in items)
+
+
+def _entry(entry: Executable, shared: list[Item]) -> str:
     if entry.like:
         return f'Parameters: those of [{entry.like}](#{entry.like}).\n'
     text = ''
     if entry.tuned:
         text += 'Tuning, changeable at run time:\n\n' + _table(fields(entry.tuned)) + '\n'
-    fixed = [item for group in entry.fixed for item in fields(group)]
-    return text + 'Read at the start:\n\n' + _table(fixed)
+    own, others = _parted((item for group in entry.fixed if group not in TUNED for item in fields(group)),
+                          [_said(item) for item in shared])
+    if own:
+        text += 'Read at the start:\n\n' + _table(own) + '\n'
+    text += ''.join(f'As tuning of [{TUNED[group]}](#{TUNED[group]}), read at the start.\n\n'
+                    for group in entry.fixed if group in TUNED)
+    return text + (f'[Shared](#shared-parameters): {_names(others)}.\n' if others else '')
 
 
-def _table(items: Iterable[Field[Any]]) -> str:
-    rows = [HEAD, ('---',) * len(HEAD), *((f'`{i.name}`', f'`{word(i.default)}`' if i.default != '' else 'empty',
-                                           i.metadata['unit'], _range(i), i.metadata['text']) for i in items)]
+def _table(items: Iterable[Item]) -> str:
+    rows = [HEAD, ('---',) * len(HEAD), *((f'`{i.name}`', _numbers(i), i.metadata['text']) for i in items)]
     return ''.join('| ' + ' | '.join(row) + ' |\n' for row in rows)
 
 
-def _range(item: Field[Any]) -> str:
+def _numbers(item: Item) -> str:
+    """Default, unit, range or words of a parameter."""
     meta = item.metadata
+    default = f'`{word(item.default)}`' if item.default != '' else 'empty'
     if meta['choices']:
-        return ', '.join(f'`{choice}`' for choice in meta['choices'])
-    if meta['low'] is None and meta['high'] is None:
-        return ''
-    limits = ((end, meta[key]) for end, key in (('from', 'low'), ('to', 'high')))
-    return ' '.join(f'{end} {limit:g}' for end, limit in limits if limit is not None)
+        others = [f'`{choice}`' for choice in meta['choices'] if choice != item.default]
+        return f'{default}; {", ".join(others)}' if isinstance(item.default, str) and len(others) < 9 else default
+    limits = '..'.join(f'{meta[key]:g}' for key in ('low', 'high') if meta[key] is not None)
+    return ' '.join(part for part in (default, meta['unit'], f'({limits})' if limits else '') if part)
 
 
 def main(folder: str) -> None:

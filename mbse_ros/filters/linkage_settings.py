@@ -18,33 +18,29 @@ from .filters import NEEDS, OF_MECHANISMS, SEVERAL
 class LinkageSettings(Settings):
     """What estimates, how it is tuned, and when it is not to be trusted."""
 
-    estimator: str = setting('errorEKF_FE', 'filter, by its name in Naya et al., review; another one keeps the state',
+    estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review; a change keeps the state',
                              choices=OF_MECHANISMS, needs=NEEDS)
-    options: str = setting('', "of the filter, as name=word, or name=word,word, separated by blanks, e.g. "
+    options: str = setting('', "Of the filter, as name=word or name=word,word, separated by blanks, e.g. "
                                "'transition=exact'")
-    noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "
-                              "coordinate) separated by blanks; those not named have their default")
+    noises: str = setting('', 'Process noises, as name=value or name=value,value (one per independent coordinate), '
+                              'separated by blanks')
     stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
     gate: float = setting(GATE, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
     delay_window: float = setting(0.5, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
     settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
     coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)
-    lost_after: float = setting(0.5, 'a sensor most of whose samples are rejected for so long, and that alone sees a '
-                                     'coordinate, starts it again: at its sample, with an unknown speed; the status is '
-                                     'LOST, and then STARTING for so long', 's', 0.01, 600.0)
-    restart_after: float = setting(60.0, 'after a longer silence, or one of more than 20000 steps, the state starts '
-                                         'again', 's',
+    lost_after: float = setting(0.5, 'A coordinate starts again, with LOST, if most samples of its only sensor are '
+                                     'rejected for so long', 's', 0.01, 600.0)
+    restart_after: float = setting(60.0, 'The state starts again after a longer silence, or one of 20000 steps', 's',
                                    0.1, 3600.0)
-    lost_stddev: float = setting(0.5, 'the status is LOST where a position is known no better, rad or m', '', 0.0, 1e6)
-    constant_after: float = setting(1.0, 'a sensor with noise whose value has not changed at all for so long, or one '
-                                         'that other sensors have seen move by 5 standard deviations and steps, is '
-                                         'left out until it does', 's', 0.01, 600.0)
-    start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the '
-                                       "rest as at the file's start; or wholly there", choices=('sensors', 'file'))
+    lost_stddev: float = setting(0.5, 'LOST if a position is known no better, rad or m', '', 0.0, 1e6)
+    constant_after: float = setting(1.0, 'A sensor with noise whose value stays exactly the same for so long, or '
+                                         'while others see it move, is not used until it changes', 's', 0.01, 600.0)
+    start_at: str = setting('sensors', 'Start: at the encoders of independent coordinates, the rest by the file; or '
+                                       'wholly by the file', choices=('sensors', 'file'))
     start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
                                     1e6)
-    start_velocity: float = setting(10.0, 'of independent velocities at a start, of coordinates that sensors of '
-                                          'positions or speeds see: unknown until these show it, rad/s or m/s', '', 0.0,
+    start_velocity: float = setting(10.0, 'Of independent velocities that sensors show, rad/s or m/s', '', 0.0,
                                     1e6)
     start_unseen: float = setting(0.1, 'of the other independent velocities, rad/s or m/s', '', 0.0, 1e6)
     start_parameter: float = setting(0.1, "of parameters that a filter estimates, as a share of the model's value", '',

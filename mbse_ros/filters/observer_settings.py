@@ -13,14 +13,13 @@ from ..transition.exponential import ORDERS
 class ObserverSettings(Settings):
     """Tuning of the hydraulic observer; the noise of the sensors is in the machine's YAML."""
 
-    estimator: str = setting('hydraulic', 'Filter by its name: hydraulic, or one that predicts by the dynamics and '
-                                          'does not weigh; other names are of mechanisms',
+    estimator: str = setting('hydraulic', 'Filter; hydraulic_errorEKF_FE predicts by the dynamics and does not weigh',
                              choices=('hydraulic', 'hydraulic_errorEKF_FE'))
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))
-    measurements: str = setting('samples', 'samples: each corrects once, at its stamp; interpolated: so does the value '
-                                           'of each step between them, with the same variance, as in the paper',
+    measurements: str = setting('samples', 'samples: each corrects once, at its stamp; interpolated: so does each '
+                                           'step between them, as in the paper',
                                 choices=('samples', 'interpolated'))
     acceleration_psd: float = setting(20.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
     pressure_psd: float = setting(0.4, 'Random walk of the pressures: errors of the valve model', 'MPa^2/s', 0.0, 1e4)
@@ -37,35 +36,34 @@ class ObserverSettings(Settings):
                                  1e2)
     force_psd: float = setting(2e-6, 'Error of the force balance of a cylinder, as pressure on its piston',
                                'MPa^2 s', 1e-12, 1e3)
-    force_error: float = setting(-1.0, 'Largest error of the force balance that is looked for where sensors contradict '
-                                       'it, in shares of the largest pressure; 0: none is; -1: 0.1, and where the '
-                                       'file has payload.contact or hanging only of a mass that oscillates, as soil '
-                                       'and swings look the same', '',
+    force_error: float = setting(-1.0, 'Largest error of the force balance that is looked for, in shares of the '
+                                       'largest pressure; 0: none; -1: 0.1, and with payload.contact or hanging '
+                                       'only that of a mass that oscillates', '',
                                  -1.0, 1.0)
-    pressure_error: float = setting(1000.0, 'Largest random walk of the pressures that is looked for where sensors '
-                                            'contradict the model of valves and pump; 0: none is', 'MPa^2/s', 0.0, 1e6)
+    pressure_error: float = setting(1000.0, 'Largest random walk of the pressures that is looked for where valves '
+                                            'and pump differ from their model; 0: none', 'MPa^2/s', 0.0, 1e6)
     nominal_payload: float = setting(0.0, 'Mass of the payload in the model of hydraulic_errorEKF_FE', 'kg', 0.0, 1e6)
-    weighing: str = setting('joint', 'joint: motion and mass of the payload in one estimate, tied by the force balance;'
-                                     ' apart: the motion alone, as in the paper', choices=('joint', 'apart'))
+    weighing: str = setting('joint', 'joint: motion and mass in one estimate, tied by the force balance; apart: the '
+                                     'motion alone', choices=('joint', 'apart'))
     activity_range: float = setting(
-        30.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
-             'show; 1: fixed', '', 1.0, 1e4)
+        30.0, 'Factor by which the densities of acceleration and unknown flows may follow the sensors; 1: fixed', '',
+        1.0, 1e4)
     start_velocity: float = setting(0.05, 'Standard deviation of the velocity at the start', 'm/s', 1e-6, 10.0)
     start_acceleration: float = setting(0.5, 'Standard deviation of the acceleration at the start', 'm/s^2', 1e-6, 1e3)
     gate: float = setting(0.9999999999, 'Probability beyond which the innovation of a sample is rejected; 1: none is',
                           '', 0.5, 1.0)
     doubt_after: float = setting(0.2, 'A channel whose samples are all rejected for longer makes the state COASTING',
                                  's', 0.001, 60.0)
-    lost_after: float = setting(0.5, 'Where all samples of half of the channels, or more, are rejected for longer the '
-                                     'state is LOST and starts again; a coordinate does if all of the sensor are that '
-                                     'alone sees it', 's', 0.01, 600.0)
-    constant_after: float = setting(1.0, 'A sensor whose value has not changed at all for so long, though by the '
-                                         'estimate it must have by 5 standard deviations, is left out until it does',
+    lost_after: float = setting(0.5, 'State LOST and started again, if all samples of half of the channels are '
+                                     'rejected for longer; a coordinate, if those of its only sensor are', 's',
+                                  0.01, 600.0)
+    constant_after: float = setting(1.0, 'A sensor whose value stays exactly the same for so long, though the '
+                                         'estimate moves by 5 standard deviations, is not used until it changes',
                                     's', 0.01, 600.0)
-    fastest_piston: float = setting(1.5, 'No piston moves faster: from sample to sample it is a jump, in a state it '
-                                         'cannot be', 'm/s', 0.01, 100.0)
+    fastest_piston: float = setting(1.5, 'No piston moves faster: otherwise a sample is a jump, a state impossible',
+                                    'm/s', 0.01, 100.0)
     fastest_joint: float = setting(4.0, 'The same of all other coordinates, rad/s or m/s', '', 0.01, 1000.0)
-    silent_after: float = setting(0.3, 'A pressure that has had no sample, nor a value interpolated between two, for '
-                                       'longer takes its equation out of the weighing', 's', 0.01, 60.0)
-    settle_time: float = setting(0.2, 'Time after a start in which the payload does not use the state; longer '
-                                      'while its speeds are not known as at a start', 's', 0.0, 10.0)
+    silent_after: float = setting(0.3, 'A pressure without a value for longer takes its equation out of the weighing',
+                                  's', 0.01, 60.0)
+    settle_time: float = setting(0.2, 'Time after a start in which the mass does not use the state; longer while '
+                                      'speeds are not known', 's', 0.0, 10.0)

@@ -121,18 +121,16 @@ class LinkagePlantSettings(Settings):
 
     rate: float = setting(200.0, 'Rate of the sensors', 'Hz', 1.0, 1000.0)
     noise: float = setting(1.0, "Factor on the sensors' noise of the mechanism's file", '', 0.0, 100.0)
-    motion: str = setting('auto', 'What drives the mechanism: forces: its inputs are sines; follow: its inputs hold it '
-                          'and move the coordinates that they drive on sines about the start; auto: follow where an '
-                          'input drives a length, whose stroke has ends, or acts on a body, else forces',
+    motion: str = setting('auto', 'forces: inputs are sines; follow: inputs hold it and move their coordinates on '
+                                  'sines; auto: follow where an input drives a length or acts on a body',
                           choices=('auto', 'forces', 'follow'))
-    amplitude: float = setting(10.0, 'Of motion forces: amplitude of the sines that drive the inputs of the mechanism, '
-                                     'N m or N', '', 0.0, 1e9)
-    travel: float = setting(0.05, 'Of motion follow: amplitude of the sines of the driven coordinates, rad or m', '',
+    amplitude: float = setting(10.0, 'Of motion forces: amplitude of the inputs, N m or N', '', 0.0, 1e9)
+    travel: float = setting(0.05, 'Of motion follow: amplitude of the driven coordinates, rad or m', '',
                             0.0, 10.0)
-    frequency: float = setting(0.5, 'Frequency of the sines; each further input has 1.3 times that of the one before',
+    frequency: float = setting(0.5, 'Frequency of the sines; of each further input 1.3 times that',
                                'Hz', 0.0, 100.0)
-    damping: float = setting(2.0, "Of motion forces: of the inputs' own motion where an input drives an independent "
-                                  'coordinate, N m s/rad or N s/m: part of the command, so known', '', 0.0, 1e9)
+    damping: float = setting(2.0, 'Of motion forces: damping in the commands of inputs of independent coordinates, '
+                                  'N m s/rad or N s/m', '', 0.0, 1e9)
 
 
 @dataclass(frozen=True)

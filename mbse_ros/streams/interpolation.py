@@ -70,15 +70,15 @@ class InterpolationSettings(Settings):
     """Tuning of the interpolation."""
 
     step: float = setting(0.001, 'step of the grid that the observer runs on', 's', SHORTEST_STEP, LONGEST_STEP)
-    max_gap: float = setting(0.3, 'longest interval between samples that is interpolated, of a sensor that is usually '
-                                  'so slow; of faster ones a third of it. Where all sensors are silent for longer the '
-                                  'estimate starts again', 's', 0.001, 10.0)
-    delay: float = setting(0.0, 'A sample that comes so late, or out of order by so much, is still used: every segment '
-                                'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
-    lost_after: float = setting(0.5, 'a sensor or command that is silent for this long while others send counts as '
+    max_gap: float = setting(0.3, 'Longest interval that is interpolated, of a slow sensor; of faster ones a third '
+                                  'of it. If all sensors are silent for longer, the estimate starts again', 's',
+                                  0.001, 10.0)
+    delay: float = setting(0.0, 'How late or out of order a sample may come; every segment waits so long. 0: '
+                                'samples of each sensor must come in order', 's', 0.0, 1.0)
+    lost_after: float = setting(0.5, 'A sensor or command that is silent for so long while others send counts as '
                                      'lost', 's', 0.01, 60.0)
-    command_wait: float = setting(0.05, 'longest wait of a segment for a command, in time of the sensors; a command '
-                                        'that comes later counts from the next segment', 's', 0.0, 60.0)
+    command_wait: float = setting(0.05, 'Longest wait of a segment for a command; a later one counts from the next '
+                                        'segment on', 's', 0.0, 60.0)
 
 
 class Interpolator:

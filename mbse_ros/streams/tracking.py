@@ -42,23 +42,20 @@ class TrackingSettings(Settings):
     gain: float = setting(1.0, 'Speed of a piston for its distance from the trajectory', '1/s', 0.0, 100.0)
     integral_gain: float = setting(0.25, 'Speed of a piston for the integral of that distance', '1/s^2', 0.0, 1000.0)
     integral_limit: float = setting(0.05, 'Largest speed of a piston that the integral asks for', 'm/s', 0.0, 10.0)
-    feed_forward: str = setting('load', "How the valves' commands for the speeds are found: load: against the forces "
-                                        'that the motion takes with the estimated load, while it is known, else as '
-                                        'pressures: against the estimated pressures; nominal: by the nominal flow '
-                                        'alone', choices=FORWARD)
-    delay: float = setting(0.015, 'From the stamp of a state until its command acts, in the mean, without the '
-                                  "valve's time constant: the trajectory's speeds are those of so much later", 's',
+    feed_forward: str = setting('load', 'Commands by: load: the forces of the motion with the load, if it is known, '
+                                        'else the pressures; pressures: the estimated ones; nominal: the nominal '
+                                        'flow', choices=FORWARD)
+    delay: float = setting(0.015, "Mean time from a state's stamp until its command acts, without the valve's time "
+                                  "constant", 's',
                            0.0, 1.0)
-    path_tolerance: float = setting(0.05, 'Distance from the trajectory at which it is aborted, where the goal says '
-                                          'nothing; 0: none', 'm or rad', 0.0, 100.0)
-    goal_tolerance: float = setting(0.005, 'Distance from the last point at which it counts as reached, where the goal '
-                                           'says nothing; 0: any', 'm or rad', 0.0, 100.0)
+    path_tolerance: float = setting(0.05, 'Distance from the trajectory at which it is aborted, unless the goal '
+                                          'says; 0: none', 'm or rad', 0.0, 100.0)
+    goal_tolerance: float = setting(0.005, 'Distance from the last point that counts as reached, unless the goal '
+                                           'says; 0: any', 'm or rad', 0.0, 100.0)
     stopped_velocity: float = setting(0.01, 'Velocity below which the last point counts as reached; 0: any',
                                       'm/s or rad/s', 0.0, 100.0)
-    goal_time: float = setting(1.0, 'After the end of the trajectory, until when the last point must be reached, where '
-                                    'the goal says nothing', 's', 0.0, 60.0)
-    coasting: float = setting(0.5, 'For how long the state may be other than OK, as COASTING where a sensor misses; '
-                                   'then the motion stops', 's', 0.0, 10.0)
+    goal_time: float = setting(1.0, 'Time after the end to reach the last point, unless the goal says', 's', 0.0, 60.0)
+    coasting: float = setting(0.5, 'How long the state may be other than OK before the motion stops', 's', 0.0, 10.0)
     oldest: float = setting(0.2, 'Between two states, beyond which the motion stops; also by the clock', 's', 0.01, 5.0)
     stroke_margin: float = setting(0.0, 'Distance from both ends of the strokes that a trajectory must keep', 'm',
                                    0.0, 1.0)

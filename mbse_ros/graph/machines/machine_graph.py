@@ -40,11 +40,12 @@ class MachineGraphSettings(Settings):
                                         '0: as likely as the log says', 'N', 0.0, 1e6)
     unknown_time: float = setting(0.1, 'Correlation time of this force', 's', 1e-3, 100.0)
     balance_stddev: float = setting(5.0, 'Standard deviation of the balance of forces at one instant', 'N', 1e-3, 1e6)
-    min_speed: float = setting(0.0, "Slowest piston whose friction is trusted; 0: 1.2 times the transition velocity of "
-                                    "each cylinder's friction", 'm/s', 0.0, 1.0)
+    min_speed: float = setting(0.0, "Slowest piston whose friction is trusted; 0: 1.2 times each cylinder's "
+                                    "transition velocity", 'm/s', 0.0, 1.0)
     guard_time: float = setting(0.15, 'A balance counts when the piston moves this long before and after it; '
                                       'each speed is taken over this long before and after, too', 's', 0.01, 10.0)
-    stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted', 'm',
+    stroke_margin: float = setting(0.005, "Distance from the stroke's ends in which forces are not trusted; at "
+                                          "least the end stop's length", 'm',
                                    0.0, 1.0)
 
 

@@ -98,23 +98,22 @@ class GraphArguments(Settings):
     rviz: bool = setting(False, 'Start RViz')
     autostart: bool = same_as(LifecycleSettings, 'autostart', text='The nodes configure and activate themselves')
     record: str = setting('', 'Folder of a bag to write; empty: none')
-    sensor_reliability: str = setting(AUTO, 'How sensors are read: best_effort matches every publisher, reliable only '
-                                            'reliable ones; auto: reliable with simulate, else best_effort',
+    sensor_reliability: str = setting(AUTO, 'QoS of the sensors; auto: reliable with simulate, else best_effort',
                                       choices=(AUTO, *RELIABILITY))
-    frame: str = setting('', "Frame of the markers, and root of a machine's bodies, such as base_link; empty: machine, "
-                             'of a mechanism: mechanism')
-    preset: str = setting('', 'Settings of a published method: paper (mass by inverse dynamics), or a file of '
-                              'parameters; it counts more than these arguments, params_file more than it')
-    params_file: str = setting('', 'Files of parameters for the nodes (YAML, as ros2 run takes them), separated by '
-                                   'blanks; they count more than these arguments')
-    thread_priority: int = same_as(LifecycleSettings, 'thread_priority', text='Real-time priority (SCHED_FIFO) of the '
-                                   'nodes that estimate; 0: none')
-    cpu_affinity: str = same_as(LifecycleSettings, 'cpu_affinity', text='Processors that the nodes that estimate may '
-                                'use, as 1 or 0,2-3; empty: all')
-    lock_memory: bool = same_as(LifecycleSettings, 'lock_memory', text='Keep the memory of the nodes that estimate '
-                                'from being swapped out')
+    frame: str = setting('', 'Frame of the markers and root of the bodies, such as base_link; empty: machine or '
+                             'mechanism')
+    preset: str = setting('', 'Settings of a published method: paper, or a file of parameters; stronger than these '
+                              'arguments')
+    params_file: str = setting('', 'Files of parameters (YAML, as of ros2 run), separated by blanks; stronger than '
+                                   'preset')
+    thread_priority: int = same_as(LifecycleSettings, 'thread_priority', text='Real-time priority (SCHED_FIFO) of '
+                                                                              'the estimating nodes; 0: none')
+    cpu_affinity: str = same_as(LifecycleSettings, 'cpu_affinity', text='Processors of the estimating nodes, as 1 '
+                                                                        'or 0,2-3; empty: all')
+    lock_memory: bool = same_as(LifecycleSettings, 'lock_memory', text='Keep the memory of the estimating nodes '
+                                                                       'from being swapped out')
     latency_budget: float = same_as(LatencySettings, 'latency_budget')
-    remap: str = setting('', 'Other names of topics, as from:=to separated by blanks, for all nodes of the graph: '
+    remap: str = setting('', 'Other names of topics, as from:=to separated by blanks: '
                              'remap:="sensors/position:=joint_states"')
 
     @property

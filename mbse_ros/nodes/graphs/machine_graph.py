@@ -97,18 +97,14 @@ class MachineArguments(GraphArguments):
     cycle: str = same_as(PlantSettings, 'cycle')
     visualization: bool = setting(True, 'Start visualization_node: the markers for RViz')
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
-    outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
-                                   'messages; in a namespace all frames begin with it')
-    trajectory: bool = setting(False, 'Start trajectory_node, which moves cylinders along trajectories; with simulate '
-                                      'and cycle:=topic the simulated ones')
+    outputs: bool = setting(False, 'Start outputs_node; in a namespace all frames begin with it')
+    trajectory: bool = setting(False, 'Start trajectory_node; the simulated machine needs cycle:=topic')
     predict_rate: float = same_as(ObserverNodeSettings, 'predict_rate')
     scale: bool = setting(False, 'Start scale_node: loads counted and recorded, target, load chart')
     scale_records: str = same_as(ScaleNodeSettings, 'records', '. With simulate, empty is none')
     scale_file: str = same_as(ManagedSettings, 'scale_file')
-    display: bool = setting(False, "Start display_node, the operator's page in a browser, and scale_node, which "
-                                   'it shows')
-    display_host: str = same_as(DisplayNodeSettings, 'host', text='Address that the page is served on; any but that '
-                                'of this computer alone needs display_token_file; 0.0.0.0: on all networks')
+    display: bool = setting(False, 'Start display_node, the page in a browser, and scale_node')
+    display_host: str = same_as(DisplayNodeSettings, 'host', text='As host of display_node, with display_token_file')
     display_port: int = same_as(DisplayNodeSettings, 'port')
     display_token_file: str = same_as(DisplayNodeSettings, 'token_file')
     cycles: int = same_as(PlantSettings, 'cycles', text='Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for '
