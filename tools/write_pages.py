@@ -23,7 +23,6 @@ from mbse_ros.resources import share_directory
 from mbse_ros.streams.interpolation import InterpolationSettings
 
 GENERATED = '<!-- Written by tools/write_pages.py: change the code, not this page. -->\n'
-HEAD = ('name', 'default, unit, range', 'meaning')
 Item = Field[Any]
 
 
@@ -33,7 +32,7 @@ def parameters_page() -> str:
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
     parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry, shared)}' for name, entry in NODES.items()]
     own, both = _parted(fields(LinkageArguments), [_said(item) for item in fields(MachineArguments)])
-    return '\n'.join([*parts, SHARED, _table(shared), ARGUMENTS, _table(fields(MachineArguments)), LINKAGE, _table(own),
+    return '\n'.join([*parts, SHARED, _list(shared), ARGUMENTS, _list(fields(MachineArguments)), LINKAGE, _list(own),
                       f'As for a machine: {_names(both)}.\n'])
 
 
@@ -51,8 +50,9 @@ PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
 
 PARAMETERS = '''\
 A wrong type, value or name is refused with the reason: at the start (exit status 2) and at run time (`ros2 param set`).
-Tuning takes effect with the next message and keeps the state; the rest is read-only. In brackets: the range. Every node
-has `use_sim_time` and, if it is named there, the [shared parameters](#shared-parameters).
+Tuning takes effect with the next message and keeps the state; the rest is read-only. After a name come the default with
+its unit, and in brackets the range. Every node has `use_sim_time` and, if named there,
+[shared parameters](#shared-parameters).
 '''
 SHARED = '''\
 ## Shared parameters
@@ -71,10 +71,8 @@ LINKAGE = '''\
 `ros2 launch mbse_ros linkage.launch.py name:=value` and `./mbse up linkage`.
 '''
 MESSAGES = '''\
-SI units throughout: m or rad and their rates, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a
-missing value. The covariance of the state is that of its last step. The stamp of a message is the instant of its last
-step, that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
-interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
+SI units: m or rad and their rates, Pa, V, kg, N; time in ns. Matrices are stored row by row. NaN is a missing value.
+The stamp is the instant of the last step, that of the last sensor sample in it; the covariance is that of this step.
 '''
 FAULT = 'How each kind is found, and what it does: [kinds of faults](safety.md#kinds-of-faults).\n'
 FAULTS = '<!-- kinds of faults: written by tools/write_pages.py -->', '<!-- end of faults -->'
@@ -88,7 +86,7 @@ SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings
             'linkage': LinkageSettings}
 
 
-def faults_table() -> str:
+def faults_list() -> str:
     """Kinds of faults: how they are found, with the numbers that decide, what they do and where one reads them."""
     rows = [f'| `{fault.name}` | {kind.means} | {kind.found} | {kind.does}{"; doubts" if kind.doubts else ""} | '
             f'{", ".join(f"`{record}`" for record in kind.records)} |' for fault, kind in KINDS.items()]
@@ -108,7 +106,7 @@ def _filled(text: str) -> str:
 def with_faults(page: str) -> str:
     """A page with the table between its two marks."""
     begin, end = FAULTS
-    return re.sub(f'{begin}.*?{end}', lambda _: f'{begin}\n{faults_table()}\n{end}', page, flags=re.DOTALL)
+    return re.sub(f'{begin}.*?{end}', lambda _: f'{begin}\n{faults_list()}\n{end}', page, flags=re.DOTALL)
 
 
 def _said(item: Item) -> tuple[Any, ...]:
@@ -139,19 +137,24 @@ def _entry(entry: Executable, shared: list[Item]) -> str:
         return f'Parameters: those of [{entry.like}](#{entry.like}).\n'
     text = ''
     if entry.tuned:
-        text += 'Tuning, changeable at run time:\n\n' + _table(fields(entry.tuned)) + '\n'
+        text += 'Tuning, changeable at run time:\n\n' + _list(fields(entry.tuned)) + '\n'
     own, others = _parted((item for group in entry.fixed if group not in TUNED for item in fields(group)),
                           [_said(item) for item in shared])
     if own:
-        text += 'Read at the start:\n\n' + _table(own) + '\n'
+        text += 'Read at the start:\n\n' + _list(own) + '\n'
     text += ''.join(f'As tuning of [{TUNED[group]}](#{TUNED[group]}), read at the start.\n\n'
                     for group in entry.fixed if group in TUNED)
     return text + (f'[Shared](#shared-parameters): {_names(others)}.\n' if others else '')
 
 
-def _table(items: Iterable[Item]) -> str:
-    rows = [HEAD, ('---',) * len(HEAD), *((f'`{i.name}`', _numbers(i), i.metadata['text']) for i in items)]
-    return ''.join('| ' + ' | '.join(row) + ' |\n' for row in rows)
+def _list(items: Iterable[Item]) -> str:
+    """One line a parameter, which a phone shows, too."""
+    return ''.join(f'- `{item.name}` = {_numbers(item)}. {_sentence(item.metadata["text"])}\n' for item in items)
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with one of the parameter's words."""
+    return text if re.match(r'\w+:', text) else text[0].upper() + text[1:]
 
 
 def _numbers(item: Item) -> str:
