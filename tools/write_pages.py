@@ -37,11 +37,14 @@ def parameters_page() -> str:
 
 
 def messages_page() -> str:
-    """All messages and services of the package, as Markdown."""
+    """All messages and services of the package, as Markdown: their files say what the fields mean, the site has them."""
     parts = [GENERATED, '# Messages\n', MESSAGES]
     for kind in ('msg', 'srv'):
         for path in sorted((share_directory() / kind).glob(f'*.{kind}')):
-            parts.append(f'## mbse_ros/{kind}/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
+            first = path.read_text().splitlines()[0].lstrip('# ')
+            file = f'../{kind}/{path.name}'
+            parts.append(f'## mbse_ros/{kind}/{path.stem}\n\n[{path.name}]({file}): {first}\n\n'
+                         f'```{{eval-rst}}\n.. literalinclude:: {file}\n   :language: text\n```\n')
             parts += [FAULT] * (path.stem == 'Fault')
     return '\n'.join(parts)
 
@@ -71,8 +74,9 @@ LINKAGE = '''\
 `ros2 launch mbse_ros linkage.launch.py name:=value` and `./mbse up linkage`.
 '''
 MESSAGES = '''\
-SI units: m or rad and their rates, Pa, V, kg, N; time in ns. Matrices are stored row by row. NaN is a missing value.
-The stamp is the instant of the last step, that of the last sensor sample in it; the covariance is that of this step.
+The files say what each field means; `ros2 interface show mbse_ros/msg/PayloadEstimate` prints them, too. SI units:
+m or rad and their rates, Pa, V, kg, N; time in ns. Matrices are stored row by row. NaN is a missing value. The stamp is
+the instant of the last step, that of the last sensor sample in it; the covariance is that of this step.
 '''
 FAULT = 'How each kind is found, and what it does: [kinds of faults](safety.md#kinds-of-faults).\n'
 FAULTS = '<!-- kinds of faults: written by tools/write_pages.py -->', '<!-- end of faults -->'
