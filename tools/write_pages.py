@@ -37,7 +37,7 @@ def parameters_page() -> str:
 
 
 def messages_page() -> str:
-    """All messages and services of the package, as Markdown: their files say what the fields mean, the site has them."""
+    """All messages and services of the package, as Markdown: the files say what fields mean, the site has them."""
     parts = [GENERATED, '# Messages\n', MESSAGES]
     for kind in ('msg', 'srv'):
         for path in sorted((share_directory() / kind).glob(f'*.{kind}')):
