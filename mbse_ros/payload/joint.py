@@ -21,6 +21,7 @@ from .filter import MassFilter
 from .gates import GATES, StateGates
 from .mass import NORMAL, Cause, Mass, PayloadSettings, causes, noise_of, other_filters, uncertain_numbers
 from .signs import AxisSigns
+from .unstated import UNSTATED, UnstatedErrors
 from .zeros import in_words, position_zeros
 
 HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``monitor.mass``
@@ -44,7 +45,7 @@ class JointEstimator:
         self._consider, self._stddev = parameters.consider, parameters.stddev[parameters.consider]
         self._additive, self._zeros = additive_columns(len(self._consider)), position_zeros(machine)
         low, high = machine.payload_data.limits
-        self._signs = AxisSigns(machine)
+        self._signs, self._unstated = AxisSigns(machine), UnstatedErrors(machine)
         self._least, self._span = (UNKNOWN * (high - low)) ** -2, high - low
         self.reset()
 
@@ -68,6 +69,7 @@ class JointEstimator:
         """Forget the mass, and the errors that all masses have in common."""
         self._gates.reset()
         self._signs.reset()
+        self._unstated.reset()
         self._common = self._no_errors()
         self._same = 0.0        # logarithm of the share that counts of a load that is the same
         self._filter = MassFilter(len(self.machine.parameters.names), self.settings)
@@ -87,6 +89,7 @@ class JointEstimator:
         lost = float(np.add.reduce(found.log_trusted))
         if lost:
             self._same += lost
+            self._unstated.doubted = True
             self._common = self._no_errors(False)
         return found.log_trusted
 
@@ -118,6 +121,8 @@ class JointEstimator:
         if since is not None:       # the load, or a sensor, is another
             self._filter.forget(NOTHING)
             self._filter.replace(self._rows(since[None])[0])
+        if some and self._filter.value is not None:
+            self._unstated.take(mean[-1], float(self._filter.value[0]), self._filter.kept, len(mean) * dt)
         information, weighted = sums[-1, :2].tolist()
         return self._result(weighted / information if information > 0 else nan, GATES[int(closed[-1])], some)
 
@@ -173,8 +178,11 @@ class JointEstimator:
         through = self._errors()[1] @ slopes
         kg, stated = np.zeros(len(self.machine.parameters.names)), self._common.stated
         kg[self._consider] = np.abs(through) * np.sqrt(stated)
-        return causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - stated @ through ** 2), 0.0)),
+        own = causes(self._numbers, sqrt(noise ** 2 + max(float(slopes @ through - stated @ through ** 2), 0.0)),
                       kg[np.flatnonzero(self.machine.parameters.stddev)], noise_of(self.machine))
+        unstated = self._unstated.stddev(float(self._filter.value[0]))
+        return own if not unstated else tuple(sorted([*own, Cause(UNSTATED, unstated, True)],
+                                                     key=lambda item: -item.kg))
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:
         """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was
@@ -212,7 +220,8 @@ class JointEstimator:
         slopes, mass = self._slopes(value), float(value[0])
         known, covariance, contradiction = self._errors()
         contradiction = self._signs.wrong or contradiction
-        stddev, low_passed = sqrt(variance + max(float(slopes @ covariance @ slopes), 0.0)), self._filter.low_passed
+        unstated, low_passed = self._unstated.stddev(mass), self._filter.low_passed
+        stddev = sqrt(variance + max(float(slopes @ covariance @ slopes), 0.0) + unstated ** 2)
         return Mass(mass - float(slopes @ known), stddev, NORMAL * stddev, raw,
                     float(low_passed[0]) - float(self._slopes(low_passed) @ known), self._filter.samples, gate,
                     sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised, self._common.lean,

@@ -61,6 +61,16 @@ def test_a_file_that_is_wrong_says_so(folder):
     assert wrong.upper[-1] - wrong.lower[-1] > 5 * (right.upper[-1] - right.lower[-1])
 
 
+@pytest.mark.parametrize('gain', [(1.1, 1.1), (0.9, 0.9), (0.9, 1.1), (1.1, 0.9)])
+def test_its_interval_holds_what_wrong_gains_do(folder, gain):
+    """Part of it looks like a load, which no residual shows."""
+    found = mbse.estimate(samples(gain), folder / 'exact.yaml', every=0.1)
+    assert abs(found.mass[-1] - LOAD) > 0.05 and found.lower[-1] < LOAD < found.upper[-1]
+    assert 'the file calls exact may make' in found.warnings[0]
+    assert sum(cause.kg ** 2 for cause in found.budget) == pytest.approx(
+        ((found.upper[-1] - found.lower[-1]) / 2 / 1.96) ** 2, rel=1e-3)
+
+
 def test_the_file_of_a_urdf_weighs(tmp_path):
     """Friction is typical and gains are known to 10 %; the rotors, which no URDF has, are not in it."""
     links = ''.join(f'<link name="{name}">{inertial(mass, (center, 0, 0), (0.01, moment, moment))}</link>'

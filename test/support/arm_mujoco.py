@@ -16,6 +16,9 @@ from arm_plant import GRAVITY, Arm
 
 STEP, EVERY = 5e-4, 2       # s, of the physics; steps from one order of the controller to the next
 STIFF, DAMPED = 900.0, 60.0     # 1/s2, 1/s: the controller's response, 30 rad/s
+# of elastic gears the controller feels the rotor alone: 1/s, the damping of its speed, which at 1 kHz is stable, and
+# the stiffness over that damping. With the response of a rigid arm the effort jumps between its limits at each order.
+ROTOR_DAMPED, PLACED = 300.0, 10.0
 TEETH = 2.0         # waves of a strain wave gear a turn of its motor
 BASE, GEAR_DAMPING = 0.05, 0.02     # s: damping of base and gears over their stiffness is this share of the period
 
@@ -81,7 +84,7 @@ class MovedArm:
     def moved(self, t: np.ndarray, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> tuple[np.ndarray, ...]:
         """Angles, speeds at the motors' side of the gears, and efforts of the motors (n, 6), rad, rad/s, N m, at times
         (n,) of a constant rate, while the controller follows a motion (n, 6): the torque of the equations for the
-        wanted acceleration, with what place and speed lack; it knows no friction."""
+        wanted acceleration, with what place and speed lack; it knows no friction. Elastic gears: it moves rotors."""
         import mujoco
         model = mujoco.MjModel.from_xml_string(self.mjcf())
         data = mujoco.MjData(model)
@@ -93,13 +96,15 @@ class MovedArm:
         q_w, qd_w, qdd_w = (np.array([np.interp(orders, t, column) for column in wanted.T]).T
                             for wanted in (q, qd, qdd))
         found, effort = np.zeros((3, len(t), 6)), np.zeros(6)
-        whole, product = np.zeros(model.nv), np.zeros(model.nv)
+        whole, product, rigid = np.zeros(model.nv), np.zeros(model.nv), self.beyond.stiffness is None
         for k in range(steps * len(t)):
             if k % EVERY == 0:
                 j = k // EVERY
-                whole[own] = qdd_w[j] + STIFF * (q_w[j] - data.qpos[own]) + DAMPED * (qd_w[j] - data.qvel[own])
+                lacks, slow = q_w[j] - data.qpos[own], qd_w[j] - data.qvel[own]
+                whole[own] = qdd_w[j] + rigid * (STIFF * lacks + DAMPED * slow)
                 mujoco.mj_mulM(model, data, product, whole)
-                effort = np.clip(product[own] + data.qfrc_bias[own], -self.largest, self.largest)
+                held = (1 - rigid) * ROTOR_DAMPED * self.arm.rotor * (PLACED * lacks + slow)
+                effort = np.clip(product[own] + data.qfrc_bias[own] + held, -self.largest, self.largest)
             if k % steps == 0:
                 found[:, k // steps] = data.qpos[own], data.qvel[own], effort
             teeth = TEETH * self.ratio * data.qpos[own]

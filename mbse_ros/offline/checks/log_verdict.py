@@ -17,6 +17,7 @@ from ...monitor.clocks import Ages, Elapsed
 from ...monitor.faults import Fault
 from ...monitor.rates import too_slow
 from ...payload.mass import Cause
+from ...payload.unstated import UNSTATED
 from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.pipeline import Pipeline
 from ...streams.records import PayloadStatus
@@ -145,6 +146,7 @@ def state_lines(track: Track, budget: Sequence[Cause] = ()) -> list[str]:
     if len(wrong):
         kg = next((f', which makes {cause.kg:.2g} kg of the mass by now' for cause in budget
                    if cause.noise and wrong[-1] == len(t) - 1), '')
+        kg += ''.join(f'; {cause.cause} may make {cause.kg:.2g} kg' for cause in budget if cause.cause == UNSTATED)
         lines.append(f'from t = {t[wrong[0]]:.2f} s on {track.reasons[track.observer_reason[wrong[-1]]]}'
                      f'{kg}. The interval of the mass is as wide as that from then on, before it may be too narrow: '
                      'mbse calibrate says which number of the file is missing')
