@@ -22,11 +22,9 @@ import numpy as np
 
 MECHANISMS = {'four_bar': 'Four-bar linkage', 'five_bar': 'Five-bar linkage: mean of its two cranks'}
 SENSORS = {'encoder': 'encoder on each crank', 'gyro_crank': 'gyro on each crank',
-           'gyro_coupler': 'gyro on each coupler', 'accelerometers': 'two accelerometers at the tip of each crank'}
+           'gyro_coupler': 'gyro on each coupler', 'accelerometers': 'accelerometers at the tips'}
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',
-           'rmse_acc': 'acceleration', 'force_rmse': 'force', 'nees': 'NEES', 'nis': 'NIS', 'whiteness': 'white p',
-           'step_us': 'us a step'}
-INFORMATIVE = 1.0   # rad: larger errors carry no information
+           'rmse_acc': 'acceleration', 'force_rmse': 'force'}
 MARKS = ('<!-- tables -->\n', '<!-- end of tables -->\n')
 COMPARED = ('rmse_pos', 'rmse_pos_after_2s', 'rmse_vel', 'rmse_acc', 'force_rmse')
 SHIPPED, REPAIRED = 'toolbox', 'fixedVelJac'    # variants of the other program's rows, the second where it has one
@@ -42,23 +40,28 @@ def cell(value: float | None) -> str:
     return '–' if value is None else f'{value:.3g}'
 
 
-def line(row: Row) -> str:
-    """One row; of what is lost altogether only the cost."""
-    lost = row['diverged'] == row['seeds']
-    informative = not lost or row['rmse_pos'] is not None and row['rmse_pos'] < INFORMATIVE
-    cells = [cell(row[key]) if informative or key == 'step_us' else '–' for key in COLUMNS]
-    return f'| {" | ".join([row["estimator"], *cells, "all" if lost else str(row["diverged"] or "")])} |'
+def entry(row: Row | None) -> str:
+    """Error of the position after 2 s and NEES of a filter with a sensor, and how many seeds were lost."""
+    if row is None:
+        return '–'
+    if row['diverged'] == row['seeds']:
+        return 'lost'
+    few = f' ({row["diverged"]} lost)' if row['diverged'] else ''
+    return f'{cell(row["rmse_pos_after_2s"])}, {cell(row["nees"])}{few}'
 
 
 def tables(rows: list[Row]) -> str:
-    """All tables as Markdown."""
-    text = []
+    """A table of each mechanism as Markdown: a row of each filter, a column of each sensor."""
+    text, of = [], {key_of(row): row for row in rows}
     for mechanism, title in MECHANISMS.items():
-        text.append(f'## {title}\n')
-        for sensor, words in SENSORS.items():
-            chosen = [row for row in rows if (row['mechanism'], row['sensor']) == (mechanism, sensor)]
-            text += [f'### {words[0].upper()}{words[1:]}\n', f'| estimator | {" | ".join(COLUMNS.values())} | lost |',
-                     '|---' * (len(COLUMNS) + 2) + '|', *map(line, chosen), '']
+        names = dict.fromkeys(row['estimator'] for row in rows if row['mechanism'] == mechanism)
+        text += [f'## {title}\n', f'| estimator | {" | ".join(SENSORS.values())} | us a step |',
+                 '|---' * (len(SENSORS) + 2) + '|']
+        for name in names:
+            found = [of.get((mechanism, name, sensor)) for sensor in SENSORS]
+            cost = next((row['step_us'] for row in found if row), None)
+            text.append(f'| {" | ".join([name, *map(entry, found), cell(cost)])} |')
+        text.append('')
     return '\n'.join(text) + '\n'
 
 
