@@ -221,7 +221,7 @@ def tables(rows: dict[str, list[dict]], seeds: dict[str, int]) -> list[str]:
               *(share(of, 'motion', after) for after in AFTER[2:]),
               f'{np.nanmax([np.nanmax(np.abs(of[k])) for k in of if "published" in k]):.2f}',
               f'{of["pinned"].mean():.2f}'])
-    table('at rest', '| machine | valve | case | kept after 3 s of standstill (average) | published after 3 s of motion |',
+    table('at rest', '| machine | valve | case | kept after 3 s of standstill (average) | published after 3 s |',
           lambda of: [share(of, 'still', AFTER[-1]), f'{of["motion 3.0 published"].mean():.2f}'])
     table('start', '| machine | valve | wrong by (full scales) | state right after, s | published, joint | published, '
           'apart | error at the end, joint (hold) | apart (hold) |', lambda of: [
