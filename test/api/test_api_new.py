@@ -11,6 +11,7 @@ from new_machines import EXCAVATOR, MACHINES
 from urdf_of import excavator, ur10e
 
 import mbse_ros as mbse
+from mbse_ros.description.load import load_mechanism
 from mbse_ros.description.templates.answers import template
 from mbse_ros.description.templates.kinds import KINDS
 
@@ -76,3 +77,19 @@ def test_an_arm_of_a_urdf_passes_check(tmp_path: Path) -> None:
     checked = mbse.check(tmp_path / 'arm.yaml')
     assert checked.trouble is None and not checked.warnings and 'cylinders' not in checked.end
     assert 'empty machine' in found.summary()[0]
+
+
+@pytest.mark.parametrize(('efforts', 'rotors', 'at_the_joint'), [
+    ('efforts: current\ngear_ratios: 101\ntorque_constants: 0.1\n', '6e-5, 6e-5, 6e-5, 1e-5, 1e-5, 0', 0.612060),
+    ('', '0.6 kg*m^2', 0.6)], ids=['before the gear', 'as the joint feels it'])
+def test_rotors_that_are_known_are_in_the_file(tmp_path: Path, efforts: str, rotors: str, at_the_joint: float) -> None:
+    """At the joint by the square of the gear's ratio; one of 0 is not known, and not in it."""
+    (tmp_path / 'ur10e.urdf').write_text(ur10e())
+    (tmp_path / 'answers.yaml').write_text(f'urdf: ur10e.urdf\nload: 12.5 kg\n{efforts}effort_stddev: 0.2\n'
+                                           f'rotor_inertias: {rotors}\n')
+    mbse.new(tmp_path / 'answers.yaml').write(tmp_path / 'arm.yaml')
+    drives = list(load_mechanism(tmp_path / 'arm.yaml').drives.values())
+    first = drives[0].rotor_inertia
+    assert first.value * drives[0].gear_ratio ** 2 == pytest.approx(at_the_joint)
+    assert first.stddev == pytest.approx(0.5 * first.value)
+    assert (drives[-1].rotor_inertia is None) == rotors.endswith(' 0')

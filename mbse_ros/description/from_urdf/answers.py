@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import DescriptionError
 from ..language.entry import Entry
 from ..language.problems import Problems
-from ..language.quantity import ValueKind, positive, read_number
+from ..language.quantity import ValueKind, not_negative, positive, read_number
 from ..model import FORCES
 from ..robots.urdf import Robot, entry_name
 from ..templates import forms
@@ -26,7 +26,8 @@ from .plane import SHORTEST, level, upright
 URDF = 'urdf'
 RESERVED = (URDF, 'name', 'tool', 'up', 'mass', 'masses', 'load', 'tip', 'hanging', 'positions', 'pressures',
             'pressure_sensors', 'joint_states', 'efforts', 'largest', 'gear_ratios', 'torque_constants',
-            'effort_stddev', 'gain', 'load_center', 'cylinder_masses', 'rocker_pin', 'rocker', 'link', 'link_pin')
+            'rotor_inertias', 'effort_stddev', 'gain', 'load_center', 'cylinder_masses', 'rocker_pin', 'rocker', 'link',
+            'link_pin')
 _AHEAD = 'how far ahead of the pin of the joint, and how far above it (below it: negative)'
 
 
@@ -273,6 +274,9 @@ def _drives(chain: RobotChain, moves: Mapping[str, Moves], given: Mapping[str, A
         yield Question('gear_ratios', f'gear ratios: {each}', own.each(count, ValueKind('1', 1e-3, 1e5)))
         yield Question('torque_constants', f'torque constants before the gear, N*m/A: {each}', own.each(
             count, positive('N/A' if bodies[0].slides else 'N*m/A')))
+    what, inertia = 'before the gear' if current else 'as the joints feel it', 'kg' if bodies[0].slides else 'kg*m^2'
+    yield Question('rotor_inertias', f'inertia of the rotors {what}, {inertia}, 0: not known: {each}', own.each(
+        count, not_negative(inertia)), '0')
     unit = 'A' if current else force
     yield Question('effort_stddev', f'noise of one sample, {unit}, 1 sigma: {each}', own.each(count, positive(unit)),
                    '' if current or not all(efforts) else ', '.join(f'{0.007 * effort:.2g}' for effort in efforts))

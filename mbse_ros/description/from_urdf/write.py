@@ -34,6 +34,7 @@ from .masses import LinkMass, masses_of, placeholders
 SWING_NOISE = 0.1               # deg: deviation of a sample of a joint that is measured alone
 ENCODER_ZERO = 0.1              # deg: deviation of the zero of an arm's encoder
 LOAD_SPREAD = 0.05              # m: of the centre of an arm's load
+ROTOR_SPREAD = '50 %'           # of the inertia of a rotor
 PRODUCTS = ('xy', 0, 1), ('xz', 0, 2), ('yz', 1, 2)
 LEAST = 0.1                     # of the typical mass of rocker and link, where it is in the mass of the links
 ROUND = 1e-6                    # of the largest moment: products below are 0
@@ -209,8 +210,9 @@ def _actuators(answers: RobotAnswers, layout: RobotLayout) -> Iterator[str]:
         if not k:
             yield 'drives:                                      # friction: assumed, some 3 % of the largest effort'
         unit = FORCES['m' if body.slides else 'rad']
-        yield f'  {body.joint.name}: {{joint: {body.joint.name}, largest: {answers.values["largest"][k]:g} {unit}'\
-            + _friction(body, answers.values['largest'][k]) + _current(answers, body, k) + '}'
+        more = _friction(body, answers.values['largest'][k]), _current(answers, body, k), _rotor(answers, body, k)
+        yield (f'  {body.joint.name}: {{joint: {body.joint.name}, largest: {answers.values["largest"][k]:g} {unit}'
+               + ''.join(more) + '}')
     yield ''
 
 
@@ -233,6 +235,13 @@ def _current(answers: RobotAnswers, body: ChainBody, count: int) -> str:
     unit = 'N/A' if body.slides else 'N*m/A'
     return (f', gear_ratio: {answers.values["gear_ratios"][count]:g}, '
             f'torque_constant: {answers.values["torque_constants"][count]:g} {unit}')
+
+
+def _rotor(answers: RobotAnswers, body: ChainBody, count: int) -> str:
+    """What the motor accelerates besides: `mbse calibrate` finds it from here."""
+    inertia = answers.values['rotor_inertias'][count]
+    unit = 'kg' if body.slides else 'kg*m^2'
+    return f', rotor_inertia: {{value: {inertia:g} {unit}, stddev: {ROTOR_SPREAD}}}' if inertia > 0.0 else ''
 
 
 def _payload(answers: RobotAnswers, chain: RobotChain, layout: RobotLayout) -> Iterator[str]:
