@@ -29,11 +29,15 @@ Item = Field[Any]
 def parameters_page() -> str:
     """All parameters of all nodes and the arguments of the graph, as Markdown. What several nodes have stands once."""
     shared = _shared()
+    known = [_said(item) for entry in NODES.values() for group in entry.groups for item in fields(group)]
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
     parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry, shared)}' for name, entry in NODES.items()]
-    own, both = _parted(fields(LinkageArguments), [_said(item) for item in fields(MachineArguments)])
-    return '\n'.join([*parts, SHARED, _list(shared), ARGUMENTS, _list(fields(MachineArguments)), LINKAGE, _list(own),
-                      f'As for a machine: {_names(both)}.\n'])
+    parts += [SHARED, *_groups(shared)]
+    for text, arguments in ((ARGUMENTS, MachineArguments), (LINKAGE, LinkageArguments)):
+        own, others = _parted(fields(arguments), known)
+        parts += [text, _list(own), f'As elsewhere on this page: {", ".join(f"`{item.name}`" for item in others)}.\n']
+        known += [_said(item) for item in own]
+    return '\n'.join(parts)
 
 
 def messages_page() -> str:
@@ -53,9 +57,9 @@ PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
 
 PARAMETERS = '''\
 A wrong type, value or name is refused with the reason: at the start (exit status 2) and at run time (`ros2 param set`).
-Tuning takes effect with the next message and keeps the state; the rest is read-only. After a name come the default with
-its unit, and in brackets the range. Every node has `use_sim_time` and, if named there,
-[shared parameters](#shared-parameters).
+Tuning takes effect with the next message and keeps the state; what is read at the start is read-only. After a name come
+the default with its unit, and in brackets the range. Each node also has `use_sim_time` and the
+[shared parameters](#shared-parameters) of its group.
 '''
 SHARED = '''\
 ## Shared parameters
@@ -115,7 +119,7 @@ def with_faults(page: str) -> str:
 
 def _said(item: Item) -> tuple[Any, ...]:
     """What the page says of a parameter: equal for parameters that need one row."""
-    return item.name, item.default, *item.metadata.values()
+    return item.name, item.default, *({**item.metadata, 'text': _sentence(item.metadata['text'])}.values())
 
 
 def _shared() -> list[Item]:
@@ -132,28 +136,34 @@ def _parted(items: Iterable[Item], known: list[tuple[Any, ...]]) -> tuple[list[I
     return [i for i in items if _said(i) not in known], [i for i in items if _said(i) in known]
 
 
-def _names(items: Iterable[Item]) -> str:
-    return ', '.join(f'`{item.name}`' for item in items)
+def _groups(shared: list[Item]) -> list[str]:
+    """Shared parameters below the nodes that have them."""
+    found: dict[str, list[Item]] = {}
+    for item in shared:
+        having = [name for name, entry in NODES.items() if not entry.like and _said(item) in [
+            _said(other) for group in entry.fixed for other in fields(group)]]
+        without = [name for name, entry in NODES.items() if name not in having and not entry.like]
+        nodes = f'all but {", ".join(without)}' if len(without) < len(having) else ', '.join(having)
+        found.setdefault(nodes, []).append(item)
+    return [f'{nodes[0].upper() + nodes[1:] if nodes.startswith("all") else nodes}:\n\n{_list(items)}'
+            for nodes, items in found.items()]
 
 
 def _entry(entry: Executable, shared: list[Item]) -> str:
     if entry.like:
         return f'Parameters: those of [{entry.like}](#{entry.like}).\n'
-    text = ''
-    if entry.tuned:
-        text += 'Tuning, changeable at run time:\n\n' + _list(fields(entry.tuned)) + '\n'
-    own, others = _parted((item for group in entry.fixed if group not in TUNED for item in fields(group)),
-                          [_said(item) for item in shared])
-    if own:
-        text += 'Read at the start:\n\n' + _list(own) + '\n'
-    text += ''.join(f'As tuning of [{TUNED[group]}](#{TUNED[group]}), read at the start.\n\n'
-                    for group in entry.fixed if group in TUNED)
-    return text + (f'[Shared](#shared-parameters): {_names(others)}.\n' if others else '')
+    own, _ = _parted((item for group in entry.fixed if group not in TUNED for item in fields(group)),
+                     [_said(item) for item in shared])
+    parts = [_list(fields(entry.tuned))] if entry.tuned else []
+    parts += [f'Read at the start:\n\n{_list(own)}'] if own else []
+    parts += [f'As tuning of [{TUNED[group]}](#{TUNED[group]}), read at the start.\n'
+              for group in entry.fixed if group in TUNED]
+    return '\n'.join(parts)
 
 
 def _list(items: Iterable[Item]) -> str:
     """One line a parameter, which a phone shows, too."""
-    return ''.join(f'- `{item.name}` = {_numbers(item)}. {_sentence(item.metadata["text"])}\n' for item in items)
+    return ''.join(f'- `{item.name}`: {_numbers(item)}. {_sentence(item.metadata["text"])}\n' for item in items)
 
 
 def _sentence(text: str) -> str:

@@ -25,7 +25,7 @@ class LifecycleSettings(Settings):
     autostart: bool = setting(True, 'Configure and activate without being asked to')
     wait_subscribers: int = setting(0, 'Subscribers of the main output to wait for before any input is taken', '',
                                     0, 100)
-    wait_time: float = setting(10.0, 'Longest wait for them; then the node continues with a warning',
+    wait_time: float = setting(10.0, 'Longest wait for subscribers; then the node continues with a warning',
                                's', 0.0, 600.0)
     thread_priority: int = setting(0, 'Real-time priority (SCHED_FIFO) while the process serves; 0: none. One value '
                                       'for all nodes of a process', '', 0, 98)
