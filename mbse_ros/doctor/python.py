@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 from .checks import FAILS, OK, WARNING, Check
 
-OLDEST, NEWEST = (3, 10), (3, 13)       # the first of setup.py, the last that the tests ran on
+OLDEST, NEWEST = (3, 10), (3, 13)       # the first of pyproject.toml, the last that the tests ran on
 # tools/requirements, which an installation does not have; test_doctor_python.py holds the two together.
 REQUIRED = {'numpy': '1.21', 'scipy': '1.8', 'casadi': '3.6.5', 'transforms3d': '0.4', 'pint': '0.19', 'pyyaml': '5.4',
             'defusedxml': '0.7', 'simpleeval': '1.0', 'matplotlib': '3.5', 'pillow': '9', 'plotly': '6',

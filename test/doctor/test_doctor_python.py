@@ -32,7 +32,7 @@ def test_the_versions_are_those_of_the_requirement_lists():
 
 
 def test_the_interpreter_is_that_of_setup_py():
-    assert f"python_requires='>={OLDEST[0]}.{OLDEST[1]}'" in (ROOT / 'setup.py').read_text()
+    assert f'requires-python = ">={OLDEST[0]}.{OLDEST[1]}"' in (ROOT / 'pyproject.toml').read_text()
     assert f'{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}' in (ROOT / 'docs' / 'installation.md').read_text()
 
 

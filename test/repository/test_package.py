@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""package.xml, setup.py, CMakeLists.txt, the requirement lists and the tree say the same."""
+"""package.xml, pyproject.toml, CMakeLists.txt, the requirement lists and the tree say the same."""
 
 import ast
 import re
@@ -14,6 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from subprocess import run
 
 import pytest
+import release_notes
 import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
@@ -54,7 +55,7 @@ def test_nodes_are_the_same_everywhere():
 
 def test_only_the_command_line_gets_on_the_path(tmp_path):
     """`ros2 run` finds the nodes in lib/mbse_ros; on PATH, by pip, their names would be too general."""
-    pytest.importorskip('setuptools')
+    pytest.importorskip('setuptools', '77', 'licences by SPDX are in setuptools from 77 on')
     run([sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', str(tmp_path)], cwd=ROOT, check=True)
     entries = ConfigParser()
     entries.read(tmp_path / 'mbse_ros.egg-info' / 'entry_points.txt')
@@ -64,7 +65,7 @@ def test_only_the_command_line_gets_on_the_path(tmp_path):
 def test_a_source_distribution_becomes_a_wheel_with_all_that_is_needed(tmp_path):
     """From the sdist alone, as pip does; without ROS, so without the messages' Python classes. Of a copy: setuptools
     writes beside what it packs."""
-    pytest.importorskip('setuptools', '70.1', 'bdist_wheel is in setuptools from 70.1 on')
+    pytest.importorskip('setuptools', '77', 'licences by SPDX are in setuptools from 77 on')
     copy = shutil.copytree(ROOT, tmp_path / 'copy', ignore=shutil.ignore_patterns(
         '.git', '.env', '.hypothesis', '.*_cache', '__pycache__', 'build', 'install', 'log', 'out'))
     setup = [sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base']
@@ -77,7 +78,7 @@ def test_a_source_distribution_becomes_a_wheel_with_all_that_is_needed(tmp_path)
         held = set(wheel.namelist())
     ours = {str(path.relative_to(ROOT)) for path in (ROOT / 'mbse_ros').rglob('*')
             if path.is_file() and path.suffix != '.pyc'}
-    data = 'mbse_ros-0.2.0.data/data/share/mbse_ros'
+    data = f'mbse_ros-{mbse_ros.__version__}.data/data/share/mbse_ros'
     shared = {f'{data}/{path.relative_to(ROOT)}' for folder in ('config', 'launch', 'msg', 'rviz')
               for path in (ROOT / folder).rglob('*') if path.is_file()}
     assert ours and shared and ours | shared <= held, (ours | shared) - held
@@ -104,8 +105,41 @@ def test_shared_folders_are_the_same_everywhere():
 
 
 def test_version_is_the_same_everywhere():
-    assert MANIFEST.find('version').text == re.search(r"version='([^']*)'", SETUP)[1] == mbse_ros.__version__
-    assert CITATION['version'] == mbse_ros.__version__
+    """The changelog's may be ``Forthcoming``; a tag is refused then."""
+    found = release_notes.versions()
+    assert found.pop('CHANGELOG.rst') in (mbse_ros.__version__, 'Forthcoming')
+    assert set(found.values()) == {mbse_ros.__version__} and len(found) == 3
+
+
+def test_metadata_of_the_python_package_stand_in_one_place():
+    """pyproject.toml says it; version and requirements are taken from where they are, and setup.py adds files alone."""
+    project = pytest.importorskip('tomllib').loads((ROOT / 'pyproject.toml').read_text())
+    told, taken = project['project'], project['tool']['setuptools']['dynamic']
+    assert (told['name'], told['license']) == (MANIFEST.find('name').text, MANIFEST.find('license').text)
+    assert told['description'] == MANIFEST.find('description').text
+    assert taken['version'] == {'attr': 'mbse_ros.version.__version__'}
+    assert not set(told) & set(told['dynamic']) and set(taken) == set(told['dynamic'])
+    other = {'docs', 'lint', 'python', 'vendored'}
+    extras = {path.stem for path in REQUIREMENTS.glob('*.in') if not path.stem.startswith('ros-')} - other
+    assert taken['optional-dependencies'] == {name: {'file': f'tools/requirements/{name}.in'} for name in extras}
+    assert taken['dependencies'] == {'file': 'tools/requirements/python.in'}
+    assert re.findall(r'(?m)^setup\((.*)\)$', SETUP) == ['data_files=shared()']
+
+
+def test_a_release_has_the_notes_of_its_version_and_no_other(tmp_path):
+    for name in release_notes.PLACES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / 'CHANGELOG.rst').write_text('^\nChangelog\n^\n\n9.1.0 (2030-01-01)\n------------------\n* new ``a``\n\n'
+                                            '9.0.0 (2029-01-01)\n------------------\n* old\n')
+    version = mbse_ros.__version__
+    with pytest.raises(SystemExit, match=re.escape(f"CHANGELOG.rst: got '9.1.0', expected {version!r}")):
+        release_notes.notes(version, tmp_path)
+    for name in ('mbse_ros/version.py', 'package.xml', 'CITATION.cff'):
+        with pytest.raises(SystemExit, match=f'{name}: got'):
+            release_notes.notes('9.1.0', tmp_path)
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(version, '9.1.0'))
+    assert release_notes.notes('9.1.0', tmp_path) == '* new `a`\n'
 
 
 def test_citation_says_what_the_package_and_the_page_of_papers_say():
