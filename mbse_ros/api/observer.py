@@ -13,12 +13,17 @@ from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, PositionProblemError, SettingError, check_choice, refuse_options
 from ..filters.filters import OF_MACHINES, START
+from ..filters.linkage_settings import LinkageSettings
 from ..filters.observer import check_even
 from ..filters.parts.problem import problem
 from ..filters.sigma_filter import closed, moved, rated, sensed
 from ..machine import Machine
+from ..monitor.mechanism import ObservedCoordinates
+from ..offline.advice import advice
+from ..offline.filtered_motion import wrong_units
 from ..offline.motion_estimate import MotionEstimate
 from ..settings import GATE
+from ..streams.start import first_pose, moved_to, start_stddev
 from .checked import checked
 from .load import Loadable, loaded, model_of
 from .samples import Samples
@@ -95,7 +100,6 @@ class Observer:
 
         Raises SettingError for a wrong shape, PositionProblemError where the mechanism cannot be there.
         """
-        from ..streams.start import moved_to
         if self.machine is not None:
             refuse_options('a mechanism: a machine starts from its first samples', {'z': z, 'zd': zd, 'stddev': stddev})
         if stddev is not None:
@@ -118,14 +122,22 @@ class Observer:
         self._started = True
         return self
 
+    def reset(self) -> Observer:
+        """Forget the state and ``start``: the next log starts where its sensors say. Gives the observer itself."""
+        self.start()
+        self._started = False
+        return self
+
     def run(self, t: Samples | Sequence[float] | np.ndarray | None, measured: np.ndarray | None = None,
             inputs: np.ndarray | None = None) -> MotionEstimate:
         """Estimate over a log: ``Samples``, or times (k,), s, measurements (k, s) of the ``channels``, NaN where
         missing, and inputs (k, u) over the step before each, default 0.
 
         Times are even; the first lies one step after the start. The state stays: the next call goes on from it, also
-        with a single sample. Without ``start`` before it the first call starts as the file says. Raises SettingError
-        for what does not fit, DivergenceError with the step.
+        with a single sample. Without ``start`` a log of two samples or more starts where its sensors say, and the
+        result is that of ``mbse_ros.estimate``, bit for bit; times that go back begin another log. A filter of your own
+        starts there, too, and runs on. A single first sample, or a mechanism with drivers, starts as the file says.
+        Raises SettingError for what does not fit, DivergenceError with the step.
         """
         if isinstance(t, Samples):
             measured, inputs, t = t.columns(self.channels), self.inputs(t), t.t
@@ -143,6 +155,9 @@ class Observer:
                                + (', '.join(name.removeprefix('input/') for name in self._inputs)
                                   or 'the mechanism has none'))
         if not self._started:
+            found = self.core.follow(times, y, u)
+            if found is not None:
+                return found
             self.start()
         return self.core.run(times, y, u)
 
@@ -197,7 +212,7 @@ class Equations:
         of = problem(model, sensors)
         if not of.g:
             raise SettingError('mechanism', model.description.name, 'one that can move')
-        self.model, self.channels, self.angular = model, of.channels, np.array(of.angular, dtype=bool)
+        self.model, self.problem, self.channels, self.angular = model, of, of.channels, np.array(of.angular, dtype=bool)
         self.stddev = np.array(of.stddev if stddev is None else stddev, dtype=float)
         if self.stddev.shape != of.stddev.shape or not np.all(self.stddev > 0):
             raise SettingError('stddev', list(self.stddev), f'positive numbers for {", ".join(of.channels)}')
@@ -247,7 +262,23 @@ class OwnFilter:
         self.names = tuple(getattr(self.filter, 'names', equations.names))
         if self.names[:len(equations.names)] != equations.names:
             raise SettingError('names', self.names, f'entries that begin with {", ".join(equations.names)}')
+        self._now: Gaussian | None = None
         self._t = 0.0
+
+    def follow(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate | None:
+        """Over a log, from where the first samples say, as ``mbse_ros.estimate`` starts; None where they cannot."""
+        model, g, settings = self.equations.model, len(self.equations.model.z), LinkageSettings()
+        if self._now is None:
+            if len(t) < 2 or not np.isfinite(measured[0]).any() or model.description.drivers:
+                return None
+            observed = ObservedCoordinates(self.equations.problem)
+            q = first_pose(observed, measured[0], self.equations.stddev, model.start.q)
+            seen = [name for name, shown in zip(model.independent, observed.shown(q).tolist()) if shown]
+            spread = np.full(len(self.names), START)
+            spread[:2 * g] = start_stddev(self.equations.names, settings, seen)
+            self.start(q, model.start.qd, spread.tolist())
+            self._t = float(t[0] - (t[1] - t[0]))
+        return self.run(t, measured, inputs)
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
         """Start at coordinates and velocities (n,)."""
@@ -265,13 +296,16 @@ class OwnFilter:
         mean, stddev, q, qd, qdd, innovation, spread = (np.array(column) for column in zip(*rows))
         here = np.isfinite(measured)
         of, name = self.equations.model, type(self.filter).__name__
+        tried = advice(self.channels, t, np.where(here, innovation, np.nan), spread, here)
+        warnings = (*wrong_units(of, self.channels, t, measured), *tried) if tried else ()
         return MotionEstimate(of, name, t, self.names, mean, stddev, q, qd, qdd, of.independent,
                               np.zeros((len(t), len(of.z))), self.channels, np.where(here, innovation, np.nan), spread,
-                              here)
+                              here, warnings=warnings)
 
     def _row(self, k: int, t: float, y: np.ndarray, u: np.ndarray, dt: float) -> tuple[np.ndarray, ...]:
         """One step, and what is kept of it."""
         s, g = len(self.channels), len(self.equations.model.z)
+        assert self._now is not None
         mean, P = self._checked(k, t, *self.filter.predict(*self._now, u, t, dt))
         innovation, S = np.full(s, np.nan), np.full((s, s), np.nan)
         if np.isfinite(y).any():

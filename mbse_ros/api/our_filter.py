@@ -13,7 +13,7 @@ import numpy as np
 from ..compiled.of_scipy import gate_limit
 from ..dynamics.forces.prescribed import all_accelerations
 from ..dynamics.model import Model
-from ..errors import DivergenceError, PositionProblemError, SingularConfigurationError, check_choice
+from ..errors import DivergenceError, PositionProblemError, SettingError, SingularConfigurationError, check_choice
 from ..filters.filters import check_options, default_stddev, noises_of
 from ..filters.hydraulic_state import MASS
 from ..filters.linkage_settings import LinkageSettings
@@ -25,10 +25,13 @@ from ..monitor.channels import MISFIT
 from ..monitor.faults import NONE, Fault, reason_of
 from ..monitor.mechanism import MechanismMonitor, MechanismState
 from ..monitor.state import Assessment
+from ..offline.advice import advice
 from ..offline.estimate import state_series
+from ..offline.filtered_motion import filtered_motion, no_sample, step_of, wrong_units
 from ..offline.motion_estimate import MotionEstimate
 from ..report.result import ResultSeries, entry_unit
 from ..streams.interpolation import InterpolationSettings
+from ..streams.linkage import LinkageStage
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from ..streams.start import begin_state, restart_pose, restarted_state, start_stddev
@@ -37,6 +40,7 @@ DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
 AFTER = 50              # instants that are run at once after a restart, then twice as many: others may follow
 TAIL = 2.5              # times lost_after: what is remembered of a log for the next one
+OFF_GRID = 0.01         # of a step, by which a call that goes on may be off
 STEP = InterpolationSettings().step     # s, at most, of the filter between two samples
 
 
@@ -46,17 +50,51 @@ class OurFilter:
     def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Noises | None,
                  stddev: Sequence[float] | None, gate: float, backend: str, options: dict[str, Any]) -> None:
         check_options(estimator, options)
-        self.observer = of = LinkageObserver(model, estimator, sensors, noises, stddev, gate, backend, history=True,
+        self.observer = of = LinkageObserver(model, estimator, sensors, noises, stddev, gate, backend, states=True,
                                              **options)
         self._deviations = of.stddev.tolist()
         self.noises, self.gate = dict(noises_of(of.filter) if noises is None else noises), gate
         self.channels, self.names = of.channels, of.names
         self.monitor, self.settings = MechanismMonitor(of.problem), LinkageSettings()
-        self._last = 0.0
+        self._stage: LinkageStage | None = None
+        self._last_stamp: int | None = None
+        self._last, self._origin, self._options = 0.0, 0.0, options
+
+    def follow(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate | None:
+        """Over a log, by the stage of ``mbse_ros.estimate``, which starts from its samples; times that go back begin
+        another log. None where that stage cannot tell its step or its start: by the first call. Raises SettingError
+        for times that do not go on in its steps."""
+        first = self._stage is None or t[0] <= self._last
+        if first:
+            if len(t) < 2 or not np.isfinite(measured[0]).any() or self.observer.model.description.drivers:
+                return None
+            self._origin, self._last_stamp = min(0.0, float(t[0])), None
+        stamps = np.rint((t - self._origin) * 1e9).astype(np.int64)
+        if first:
+            self._stage = self._made_stage(step_of(np.diff(stamps)))
+        assert self._stage is not None
+        if not first and abs((float(t[0]) - self._last) * 1e9 / self._stage.step_ns % 1.0 - 0.5) < 0.5 - OFF_GRID:
+            raise SettingError('t', float(t[0]), f'a time whole steps of {self._stage.step_ns * 1e-9:g} s after '
+                               f'{self._last:g} s, the last one; call start() before a log with other steps')
+        rows = logged(stamps, self._last_stamp, measured, inputs, self._stage.channels, self._stage.inputs)
+        self._last, self._last_stamp = float(t[-1]), int(stamps[-1])
+        found = filtered_motion(self._stage, rows, (float(t[0]), int(stamps[0])), no_sample, since=int(stamps[0]))
+        return replace(found, t=t) if len(found.t) == len(t) else found
+
+    def _made_stage(self, step: float) -> LinkageStage:
+        of, tuned = self.observer, {name: ','.join(map(repr, np.atleast_1d(np.asarray(value, dtype=float)).tolist()))
+                                    for name, value in self.noises.items()}
+        settings = LinkageSettings(estimator=of.filter.name, noises=worded(tuned), gate=self.gate,
+                                   options=worded({name: str(value).replace(' ', '') for name, value
+                                                   in self._options.items()}),
+                                   stddev=worded({sensor: ','.join(
+                                       repr(sigma) for sigma, channel in zip(self._deviations, self.channels)
+                                       if channel.partition('.')[0] == sensor) for sensor in of.sensors}))
+        return LinkageStage(of.model, settings, of.sensors, step, of.backend, of)
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
         """Start at coordinates and velocities (n,)."""
-        of = self.observer
+        self._stage, of = None, self.observer
         known = default_stddev(of.filter, of.model.description.name) if stddev is None else stddev
         self.started = q, qd, np.asarray(known, dtype=float)
         of.start(*self.started)
@@ -201,15 +239,37 @@ class OurFilter:
         unknown = self.monitor.bounds.unknown(self.names, self.settings.start_velocity) ** 2
         variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
         stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
-        warnings = self._doubts(t, said)
+        used, spread = columns['used'] > 0.5, np.sqrt(np.maximum(columns['innovation_variance'], 0.0))
+        innovation = np.where(here, columns['innovation'], np.nan)
+        tried = advice(self.channels, t, innovation, spread, used,
+                       np.array([item.status is ObserverStatus.LOST for item in said]))
+        warnings = [*wrong_units(of.model, self.channels, t, measured), *self._doubts(t, said), *tried] if (
+            tried or self._doubts(t, said)) else []
         for column, samples, name, sigma in zip(columns['innovation'].T, measured.T, self.channels, self._deviations):
             with np.errstate(over='ignore'):
                 warnings += overstated(name, column[np.isfinite(samples)], samples, sigma)
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
-                              np.where(here, columns['innovation'], np.nan),
-                              np.sqrt(np.maximum(columns['innovation_variance'], 0.0)), columns['used'] > 0.5,
+                              innovation, spread, used,
                               status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings))
+
+
+def worded(pairs: Mapping[str, str]) -> str:
+    """Pairs as texts of ``LinkageSettings`` have them."""
+    return ' '.join(f'{name}={value}' for name, value in pairs.items())
+
+
+def logged(stamps: np.ndarray, before: int | None, measured: np.ndarray, inputs: np.ndarray, channels: Sequence[str],
+           names: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
+    """A log as the stage takes it: stamps (k,), ns, measurements (k, s), inputs (k, u) of the step before each, which
+    begins at the stamp ``before`` of the log before, default one step earlier."""
+    start = max(0, 2 * int(stamps[0]) - int(stamps[1])) if before is None else before
+    rows: list[tuple[int, dict[str, float]]] = []
+    for begin, stamp, values, u in zip([start, *stamps.tolist()], stamps.tolist(), measured.tolist(), inputs.tolist()):
+        rows += [(begin, dict(zip(names, u)))] if names else []
+        here = {name: value for name, value in zip(channels, values) if value == value}
+        rows.append((stamp, here or dict.fromkeys(channels, np.nan)))     # an instant without samples is one, too
+    return rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,6 +299,9 @@ class MachineFilter:
         self.machine, self.stage = machine, ObserverStage(machine, ObserverSettings(**settings), backend)
         self.channels, self.names = machine.channels, self.stage.names
         self.start()
+
+    def follow(self, *_: object) -> None:
+        """None: it starts from the first samples anyway."""
 
     def start(self, *_: object) -> None:
         """Forget: the state starts from the first samples."""

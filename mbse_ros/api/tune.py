@@ -164,7 +164,10 @@ def _of_observer(observer: Observer, logs: Samples | Sequence[Samples] | None, z
                                    for item in samples], core.noises, skip)
     core.noises = {name: np.array(values) for name, values in found.after.noises.items()}
     core.observer.tune(core.noises, core.gate)      # the search counts all samples
-    observer.start(z, zd, stddev)
+    if z is zd is stddev is None:
+        observer.reset()
+    else:
+        observer.start(z, zd, stddev)
     return Tuned(found, core.observer, core.observer.filter.name)
 
 

@@ -98,7 +98,7 @@ class MechanismMonitor(StateMonitor[MechanismState]):
         or are of a sensor that is not in order; ``stddev`` (s,) of all channels."""
         if self._stddev is not stddev:
             self._stddev, self.watch.ranges.ends = stddev, mechanism_ends(self.problem, stddev)
-        found = {Fault.STUCK: self.watch.stuck(samples)}
+        found = {Fault.STUCK: self.watch.stuck({i: value for i, value in samples.items() if value == value})}
         return found | self.watch.unusable([samples.get(i, nan) for i in range(len(stddev))])
 
     def take(self, t: float, q: np.ndarray, qd: np.ndarray, o: Sequence[float], innovation: Sequence[float],

@@ -25,6 +25,7 @@ from ..report.text import cost, cost_line
 from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
+from .advice import advice
 from .bag import parse_tuning
 from .checks.log_verdict import COPES
 from .log_samples import LogSamples
@@ -32,6 +33,7 @@ from .motion_estimate import MotionEstimate
 from .track import coasting_lines
 
 TRUTH = 'truth/joint_states'
+DRIFT = 0.1             # of a step, by which its samples may leave the grid over a log
 USUAL_STEP = 0.005      # s, where the samples do not give one
 SUFFICIENT = 'kinematic'        # the filter that needs sensors of positions and of accelerations
 Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
@@ -145,8 +147,8 @@ def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageS
         probe = LinkageStage(model, settings, found, step or USUAL_STEP, backend)
         sensors = found
     stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
-    return _filtered(stage, samples, (0.0, min(stamp for stamp, _ in samples)), partial(nothing, 'no sample of '),
-                     reader.warnings, partial(_truth, source, model, reader.namespace))
+    return filtered_motion(stage, samples, (0.0, min(stamp for stamp, _ in samples)), partial(nothing, 'no sample of '),
+                           reader.warnings, partial(_truth, source, model, reader.namespace))
 
 
 def _no_estimate(path: str, warnings: Sequence[str], what: str, names: Sequence[str]) -> BagError:
@@ -157,28 +159,37 @@ def estimate_linkage_samples(samples: Samples, axis: Axis, model: Model, setting
                              sensors: Sequence[str] = (), step: float | None = None, backend: str = 'auto'
                              ) -> FilteredMotion:
     """The same of samples by stamps, ns. Raises SampleError when nothing can be estimated, SettingError."""
-    def nothing(channels: Sequence[str]) -> SampleError:
-        return SampleError('samples', samples[0][0] if samples else 0, 'no value', f'samples of {", ".join(channels)}')
     stage = LinkageStage(model, settings, sensors, step or _period(samples), backend)
-    return _filtered(stage, samples, axis, nothing)
+    return filtered_motion(stage, samples, axis, no_sample)
 
 
-def _filtered(stage: LinkageStage, samples: Samples, axis: Axis, nothing: Callable[[Sequence[str]], MbseError],
-              warnings: Sequence[str] = (), truth: Callable[[np.ndarray], np.ndarray] | None = None) -> FilteredMotion:
-    """The samples through the stage; ``nothing``: the error where that gives no estimate; ``truth`` at stamps."""
+def no_sample(channels: Sequence[str]) -> SampleError:
+    """The error of samples that give no estimate."""
+    return SampleError('samples', 0, 'no value', f'samples of {", ".join(channels)}')
+
+
+def filtered_motion(stage: LinkageStage, samples: Samples, axis: Axis, nothing: Callable[[Sequence[str]], MbseError],
+                    warnings: Sequence[str] = (), truth: Callable[[np.ndarray], np.ndarray] | None = None,
+                    since: int | None = None) -> FilteredMotion:
+    """The samples through the stage, from the state that it has; ``nothing``: the error where that gives no estimate;
+    ``truth`` at stamps; ``since``: the first stamp that is wanted, of channels without samples, too."""
     last: dict[int, LinkageEstimate] = {}
     start = time.perf_counter()
     for stamp, values in samples:
         for estimate in stage.add(stamp, values):
             last[estimate.stamp_ns] = estimate
-    found = tuple(last[stamp] for stamp in sorted(last))
+    found = tuple(last[stamp] for stamp in sorted(last) if since is None or stamp > since - stage.step_ns // 2)
     seconds = time.perf_counter() - start
     if not found:
         raise nothing(stage.channels)
     columns = {name: column(found, name) for name in ('q', 'qd', 'qdd', 'mean', 'force')}
     of, has = partial(column, found), (column(found, 'measured') != Measured.MISSING).any(axis=0)
+    has |= since is not None
     stamps, channels = of('stamp_ns'), tuple(name for name, sent in zip(stage.channels, has) if sent)
-    odd, faint = oddities(stage, found), doubts_of(stage, found, samples)
+    status = column(found, 'status')
+    tried = advice(stage.channels, (stamps - stamps[0]) * 1e-9, of('innovation'), of('innovation_stddev'), of('used'),
+                   status == ObserverStatus.LOST, stage.step_ns * 1e-9)
+    odd, faint = [*oddities(stage, found), *tried], doubts_of(stage, found, samples)
     wrong = wrong_lines(stage.model, channels, samples) if odd or faint else ()
     return FilteredMotion(
         **columns, model=stage.model, estimator=found[-1].estimator, names=found[-1].names,
@@ -207,6 +218,13 @@ def wrong_lines(model: Model, channels: Sequence[str], samples: Samples) -> tupl
     return tuple(item.line for item in verdict.findings if item.kind not in COPES)
 
 
+def wrong_units(model: Model, channels: Sequence[str], t: np.ndarray, measured: np.ndarray) -> tuple[str, ...]:
+    """The same of measurements (k, s) at times (k,), s."""
+    stamps = np.rint((t - t[0]) * 1e9).astype(np.int64).tolist()
+    return wrong_lines(model, channels, [(stamp, {name: value for name, value in zip(channels, row) if value == value})
+                                         for stamp, row in zip(stamps, measured.tolist())])
+
+
 def doubts_of(stage: LinkageStage, estimates: Sequence[LinkageEstimate], samples: Samples) -> tuple[str, ...]:
     """Channels whose noise is far smaller than stated: a line each."""
     innovation = np.array([estimate.innovation for estimate in estimates])
@@ -222,8 +240,16 @@ def _period(samples: Samples) -> float:
         for channel in values:
             if not channel.startswith('input/'):
                 stamps.setdefault(channel, []).append(stamp)
-    periods = [np.median(np.diff(np.unique(series))) for series in stamps.values() if len(series) > 1]
-    return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else USUAL_STEP
+    steps = [np.diff(np.unique(series)) for series in stamps.values() if len(series) > 1]
+    return max(1e-4, step_of(min(steps, key=np.median))) if steps else USUAL_STEP
+
+
+def step_of(intervals: np.ndarray) -> float:
+    """The step, s, of so many intervals, ns: their median, to a microsecond unless even ones drift from it then."""
+    usual = float(np.median(intervals))
+    tidy = round(usual * 1e-3) * 1e3
+    drift = len(intervals) * abs(usual - tidy) > DRIFT * usual and np.ptp(intervals) <= 1
+    return round(usual) * 1e-9 if drift else tidy * 1e3 * 1e-12
 
 
 def _truth(source: Bag, model: Model, space: str, stamps: np.ndarray) -> np.ndarray:

@@ -94,9 +94,11 @@ class ActiveFilter:
     running: TunedFilter
     watch: HealthWatch
 
-    def __init__(self, model: Model, sensors: tuple[str, ...], step: float, settings: LinkageSettings, backend: str
-                 ) -> None:
+    def __init__(self, model: Model, sensors: tuple[str, ...], step: float, settings: LinkageSettings, backend: str,
+                 observer: LinkageObserver | None = None) -> None:
         self._cache = FilterCache(model, sensors, step, backend)
+        if observer is not None:
+            self._cache.add(settings, observer)
         self.requested: LinkageSettings | None = None
         self._take(settings)
 
@@ -145,6 +147,13 @@ class FilterCache:
         self._requests: dict[tuple[str, str], Future[Watched]] = {}
         self._pool = ThreadPoolExecutor(1, 'filters')       # CasADi's symbols allow one thread at a time
 
+    def add(self, settings: LinkageSettings, observer: LinkageObserver) -> None:
+        """Have a filter that has been made, with ``states``."""
+        observer.dt = self._of[2]
+        made: Future[Watched] = Future()
+        made.set_result((observer, HealthWatch(observer, _prior(settings), settings.options)))
+        self._requests[_key(settings)] = made
+
     def is_ready(self, settings: LinkageSettings) -> bool:
         """Whether ``get`` would not wait."""
         request = self._requests.get(_key(settings))
@@ -178,8 +187,11 @@ class FilterCache:
                 raise
             raise SettingError('options', settings.options, f'{error.name}: {error.expected}') from None
         _warm_up(observer, tuned(observer, settings))
-        prior = settings.start_position, settings.start_unseen, settings.start_other
-        return observer, HealthWatch(observer, prior, settings.options)
+        return observer, HealthWatch(observer, _prior(settings), settings.options)
+
+
+def _prior(settings: LinkageSettings) -> tuple[float, float, float]:
+    return settings.start_position, settings.start_unseen, settings.start_other
 
 
 def _key(settings: LinkageSettings) -> tuple[str, str]:
@@ -199,8 +211,9 @@ def tuned(observer: LinkageObserver, settings: LinkageSettings, raised: float = 
 def _stddev(of: Problem, sensors: Sequence[str], settings: LinkageSettings) -> np.ndarray:
     """Standard deviations (s,) of the sensors' samples; raises SettingError."""
     given = numbers('stddev', settings.stddev, sensors)
-    stddev = np.array([given.get(channel.partition('.')[0], np.array([known]))[0]
-                       for channel, known in zip(of.channels, of.stddev)])
+    owners = [channel.partition('.')[0] for channel in of.channels]
+    stddev = np.array([known if (own := given.get(owner)) is None else own[min(owners[:k].count(owner), len(own) - 1)]
+                       for k, (owner, known) in enumerate(zip(owners, of.stddev))])
     for channel, value in zip(of.channels, stddev):
         if not value > 0:
             raise SettingError('stddev', float(value),

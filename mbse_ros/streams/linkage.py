@@ -56,20 +56,22 @@ class FilteredInstant(NamedTuple):
 class LinkageStage(Stage[FilteredInstant, LinkageEstimate]):
     """Filter of ``settings`` on a model with ``sensors`` (default: all of its file), step in seconds.
 
-    ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes. Raises SettingError.
+    ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes; ``observer``: the filter of
+    these settings, where it has been made, with its ``states``. Raises SettingError.
     """
 
     _history: History
 
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
-                 step: float = 0.005, backend: str = 'auto') -> None:
+                 step: float = 0.005, backend: str = 'auto', observer: LinkageObserver | None = None) -> None:
         if not SHORTEST <= step <= LONGEST:
             raise SettingError('step', step, f'from {SHORTEST:g} to {LONGEST:g} s')
         self.model, self.step_ns = model, round(step * 1e9)
         self.sensors = tuple(sensors) or tuple(model.description.mechanical_sensors)
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
-        self._active = ActiveFilter(model, self.sensors, self.step_ns * 1e-9, settings, backend)
+        self._active = ActiveFilter(model, self.sensors, self.step_ns * 1e-9, settings, backend,
+                                    observer)
         self.channels = self._observer.channels
         self.inputs = tuple(INPUT + name for name in model.inputs)
         self._dropped = DroppedSamples(self.channels, self.inputs)

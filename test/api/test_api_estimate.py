@@ -171,7 +171,7 @@ def test_a_sensor_alone_in_another_unit_is_not_trusted(sensor):
 
 
 def test_a_run_that_is_no_log_has_words_too(linkage, tmp_path):
-    found = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS).run(linkage[0].samples)
+    found = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS).start().run(linkage[0].samples)
     assert found.summary()[:2] == ['200 instants over 0.995 s; at the end',
                                    f'  theta {found["theta"][-1]:.6g} +- {found.stddev[-1, 0]:.2g} rad']
     end = found.to_json()['end']['theta']

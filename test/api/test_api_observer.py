@@ -65,10 +65,14 @@ def test_a_log_in_parts_or_sample_by_sample_is_the_log(truth, estimator):
 
 
 def test_start_again(truth):
-    observer = mbse.Observer('four_bar', 'DEKF', SENSORS)
+    observer = mbse.Observer('four_bar', 'DEKF', SENSORS).start()
     first, second, third = observer.run(truth.samples), observer.run(truth.samples), observer.start().run(truth.samples)
     assert np.abs(second.q - first.q).max() > 1e-3
     np.testing.assert_array_equal(third.q, first.q)
+    other = mbse.Observer('four_bar', 'DEKF', SENSORS)     # without a start, times that go back are another log
+    np.testing.assert_array_equal(other.run(truth.samples).q, other.run(truth.samples).q)
+    with pytest.raises(SettingError, match='whole steps of 0.005 s after 2 s'):
+        other.run([2.012], truth.samples.values[:1])
 
 
 def test_missing_samples_count_for_nothing(truth):
@@ -131,14 +135,14 @@ def test_inputs_move_the_model():
     push = mbse.simulate('four_bar', 1.0, sensors=['encoder'], inputs=lambda t, q, qd: np.array([20.0]))
     errors = []
     for samples in (push.samples, mbse.Samples(push.samples.t, ('encoder',), push.samples['encoder'])):
-        found = mbse.Observer('four_bar', Model, ['encoder']).run(samples)
+        found = mbse.Observer('four_bar', Model, ['encoder']).start().run(samples)
         errors.append(np.abs(found['theta'] - np.interp(found.t, push.t, push['theta'])).max())
     assert errors[0] < 1e-3 and errors[1] > 0.1       # the integrators differ by the square of 5 ms
 
 
 def test_a_filter_of_ones_own_gets_exact_equations(truth):
     """Without corrections it is the integrator of ours, and so is the truth."""
-    found = mbse.Observer('four_bar', Model, SENSORS).run(truth.samples)
+    found = mbse.Observer('four_bar', Model, SENSORS).start().run(truth.samples)
     np.testing.assert_allclose(found.q, truth.q[1:], atol=1e-7)
     np.testing.assert_allclose(found.qdd, truth.qdd[1:], atol=1e-4)
     assert found.estimator == 'Model' and found.stddev.shape == (400, 2)
@@ -215,8 +219,9 @@ def test_an_encoder_in_another_unit_is_named_before_the_numbers_end(mechanism, e
     values = samples.values.copy()
     values[:, samples.names.index(channel)] *= factor
     found = mbse.Observer(mechanism, estimator, backend='vm').run(replace(samples, values=values))
-    assert len(found.status) == len(samples.t) and np.isfinite(found.mean).all()
-    assert f'{channel} ' in found.warnings[0] and set(found.status) & {'coasting', 'lost'}
+    finite = np.isfinite(found.mean).all(axis=1)
+    assert len(finite) == len(samples.t) and set(np.array(found.status)[~finite]) <= {'lost'} and finite.mean() > 0.9
+    assert any(f'{channel} ' in line for line in found.warnings) and set(found.status) & {'coasting', 'lost'}
 
 
 @pytest.fixture
@@ -247,7 +252,7 @@ def test_a_start_far_away_is_where_it_is_known_to_be(restarts):
     samples = mbse.simulate('four_bar', 2.0, sensors=SENSORS).samples
     values = samples.values.copy()
     values[len(values) // 3:, samples.names.index('encoder')] += 6 * np.pi
-    mbse.Observer('four_bar', sensors=SENSORS, backend='vm').run(replace(samples, values=values))
+    mbse.Observer('four_bar', sensors=SENSORS, backend='vm').start().run(replace(samples, values=values))
     assert restarts == [False]
 
 

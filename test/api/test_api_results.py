@@ -28,7 +28,7 @@ def truth():
 
 @pytest.fixture(scope='module')
 def found(truth):
-    return mbse.Observer('four_bar', 'errorEKF_FE', ['encoder']).run(truth.samples)
+    return mbse.Observer('four_bar', 'errorEKF_FE', ['encoder']).start().run(truth.samples)
 
 
 def test_samples_of_channels_with_times_of_their_own():
