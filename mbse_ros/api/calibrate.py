@@ -16,6 +16,7 @@ from .checked import checked
 from .load import loaded_sources, recorded_name
 
 if TYPE_CHECKING:
+    from ..offline.calibration.calibration_motions import CalibrationMotions
     from ..offline.calibration.calibration_plan import CalibrationPlan
     from ..offline.calibration.calibration_result import Calibration
     from ..sources.map import SourceMap
@@ -78,14 +79,18 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path | Non
 
 
 @checked
-def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> CalibrationPlan:
+def plan_calibration(machine: str | Path, free: Sequence[str] = ()) -> CalibrationPlan | CalibrationMotions:
     """The motions of a machine that determine most of its numbers, and what they determine; ``free`` as above. Raises
     DescriptionError, SettingError."""
     from ..calibration.balance import CalibrationBalance  # here, as they take their time to import
+    from ..calibration.excitation import motion_plan
     from ..calibration.plan import plan
     from ..offline.calibration.calibrated_file import prior_machine
+    from ..offline.calibration.calibration_motions import CalibrationMotions
     from ..offline.calibration.calibration_plan import CalibrationPlan
     _, item = prior_machine(machine, free)
+    if item.description.drives and not item.cylinders:
+        return CalibrationMotions(item, str(machine), motion_plan(CalibrationBalance(item)))
     return CalibrationPlan(item, str(machine), plan(CalibrationBalance(item)))
 
 

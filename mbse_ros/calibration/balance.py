@@ -244,7 +244,7 @@ class CalibrationBalance:
             q[:, self.machine.system.dependent], q[:, list(self.machine.model.z)] = near, X[:, :g]
             places = np.array([self._place(z, start) for z, start in zip(ends[:, :g], q)])
             numbers = self.machine.parameters.mean
-            found.append(np.asarray(self._missing(places.T, ends.T, numbers, mass)).T)
+            found.append(np.asarray(self.unbalanced(places.T, ends.T, numbers, mass)).T)
         bend = 0.5 * (found[1] + found[2]) - found[0]
         return np.where(np.isfinite(bend), bend, np.inf)
 
@@ -256,7 +256,8 @@ class CalibrationBalance:
             return np.full(len(self.machine.system.dependent), np.nan)
 
     @cached_property
-    def _missing(self) -> ca.Function:
+    def unbalanced(self) -> ca.Function:
+        """``(near, X, p, mass)`` -> what is missing (a,), without derivatives."""
         return ca.Function('mbse_calibration_missing', [
             self.found.near, self.X, self.machine.parameters.symbol, self.mass], [self.found.g], {'cse': True})
 

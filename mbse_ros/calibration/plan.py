@@ -178,7 +178,7 @@ def plan(balance: CalibrationBalance) -> Plan:
     machine = balance.machine
     if machine.description.drives:
         raise DescriptionError(machine.description.file, 'drives', list(machine.description.drives), 'cylinders alone, '
-                               'to plan poses: record an arm as docs/arm.md says, in any motion of all its joints')
+                               'or drives alone, to plan motions: record any motion of all joints and cylinders')
     planner = Planner(balance)
     prior = np.eye(len(machine.parameters.mean))
     poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)

@@ -43,10 +43,14 @@ class LiveRun:
         from ..api.calibrate import plan_calibration  # here, as they take their time to import
         from ..calibration.balance import CalibrationBalance
         from ..calibration.guide import Guide
+        from ..offline.calibration.calibration_plan import CalibrationPlan
         from ..offline.calibration.live_session import LiveSession
         if machine is None:
             raise SettingError('machine', machine, 'the machine of the graph: --machine NAME or a path to a .yaml file')
         procedure = plan_calibration(machine, free)
+        if not isinstance(procedure, CalibrationPlan):
+            raise SettingError('live', True, f'a machine with cylinders: {machine} has drives. Record the motions of '
+                               f'mbse calibrate --plan {machine}, then mbse calibrate BAG...')
         self.session = LiveSession(folder, procedure.machine)
         self.guide = Guide(CalibrationBalance(procedure.machine), procedure.found, self.session.done)
         self._load = f'{procedure.found.load:g}'

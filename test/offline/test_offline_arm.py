@@ -165,9 +165,3 @@ def test_a_table_in_another_unit_than_the_sensors_is_refused(folder, tmp_path):
                                        '  effort/elbow: {column: i, unit: A}\n')
     with pytest.raises(mbse.errors.DescriptionError, match="effort/elbow.unit: got 'A', expected a unit of N m"):
         check_table(load_table_map(tmp_path / 'map.yaml'), mbse.load(folder / 'small_arm.yaml').description)
-
-
-def test_a_plan_of_poses_is_of_cylinders(folder):
-    from mbse_ros.api.calibrate import plan_calibration
-    with pytest.raises(mbse.errors.DescriptionError, match='drives: got .*docs/arm.md'):
-        plan_calibration(folder / 'small_arm.yaml')
