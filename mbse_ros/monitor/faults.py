@@ -81,9 +81,9 @@ _WRONG = 'IMPLAUSIBLE: updated, not to be used'
 KINDS = {
     Fault.MISSING: Kind(
         'missing', 'a sensor sends nothing', 'COASTING: the other sensors carry the state',
-        'no sample, nor two at most `interpolation.max_gap`, {interpolation.max_gap} s, apart around an instant (a '
-        'third of it for faster sensors); of a mechanism: none for `coast_after`, {linkage.coast_after} s, and '
-        '{monitor.channels.PERIODS} of its periods', (_STATE, _LINKAGE)),
+        'no two samples within `interpolation.max_gap`, {interpolation.max_gap} s (a third of it for faster sensors); '
+        'of a mechanism: none for `coast_after`, {linkage.coast_after} s, and {monitor.channels.PERIODS} periods',
+        (_STATE, _LINKAGE)),
     Fault.STUCK: Kind(
         'constant', 'a sensor sends one value while the state moves on', f'{_REFUSED} until its value changes',
         'one value for `constant_after`, {observer.constant_after} s, of a sensor with noise, or while the estimate '
@@ -99,11 +99,10 @@ KINDS = {
         f'{_REFUSED} until as much is jumped back',
         'a piston faster than `fastest_piston`, {observer.fastest_piston} m/s, another coordinate faster than '
         '`fastest_joint`, {observer.fastest_joint} rad/s, by {monitor.steps.NOISE} standard deviations; '
-        'one pressure of a cylinder that changes by {monitor.steps.SUDDEN} times the largest change in the '
-        '{monitor.steps.SIDE} samples beside it and {monitor.steps.NOISES} standard deviations, at '
-        '{monitor.steps.LONGEST} s between samples at most; of a mechanism: a step that is off those before '
-        'it by {monitor.steps.FARTHER} times their changes, and {monitor.steps.NOISE} standard deviations, of a '
-        'sample that is rejected, and then off those after it, too', (_STATE, _LINKAGE), True),
+        'one pressure that changes by {monitor.steps.SUDDEN} times the largest change in the {monitor.steps.SIDE} '
+        'samples beside it and {monitor.steps.NOISES} standard deviations, at {monitor.steps.LONGEST} s between '
+        'samples at most; of a mechanism: a rejected sample off those before and after it by '
+        '{monitor.steps.FARTHER} times their changes', (_STATE, _LINKAGE), True),
     Fault.VACUUM: Kind(
         'below vacuum', 'a pressure that no fluid has', _REFUSED,
         'a sample {monitor.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
@@ -121,9 +120,9 @@ KINDS = {
         'a pressure near zero whose noise is far too small: in another unit, or without supply',
         f'{_REFUSED}; a mechanism does not start again by them',
         '{monitor.units.SAMPLES} samples up to {monitor.units.LARGEST} Pa whose noise, by second differences, is '
-        'below {monitor.units.FAINT} of the stated one; of a mechanism: samples, rejected one after the other for '
-        '{monitor.units.EARLY} times `lost_after`, that are, or change by, the factor of a unit (degrees, mm, g) times '
-        'what is predicted, to {monitor.units.LIKE} of it', (_STATE, _LINKAGE), True),
+        'below {monitor.units.FAINT} of the stated one; of a mechanism: samples rejected for {monitor.units.EARLY} '
+        'times `lost_after` that are the factor of a unit times the prediction, to {monitor.units.LIKE} of it',
+        (_STATE, _LINKAGE), True),
     Fault.RARE: Kind(
         'samples too rare for this motion', 'what moves between two samples shows in none of them',
         'the mass counts less; it is held instead of blaming the load or the file',
@@ -166,8 +165,8 @@ KINDS = {
     Fault.MISFIT: Kind(
         'the model or the stated noise does not fit', 'innovations far larger than stated, for long',
         'COASTING; the noise of the motion is raised',
-        'of at least {monitor.channels.FITTED} samples more than half with a square of the innovation above '
-        '{monitor.channels.MISFIT} times its variance, for {monitor.channels.TWICE} times `lost_after`',
+        'more than half of the squares of innovations above {monitor.channels.MISFIT} times their variance, for '
+        '{monitor.channels.TWICE} times `lost_after` and {monitor.channels.FITTED} samples',
         (_LINKAGE,)),
     Fault.OUTSIDE_FORCE: Kind(
         'outside force: the tool or the load touches something',
@@ -203,10 +202,9 @@ KINDS = {
         "no error that the file states explains them: a sensor or the machine's file is wrong",
         f'{_WRONG}; or, if another zero of a position sensor explains them, the status stays, the reason names it, and '
         'the mass is corrected, with a wide interval',
-        'a chance below {payload.common_errors.CREDIBLE} of errors as large as those that explain the masses; a zero '
-        'that is off by {payload.zeros.SIGNIFICANT} deviations of what {payload.zeros.SOONEST} blocks of '
-        '{payload.common_errors.BLOCK} s and more say of it alone, and explains them at least as well as any number',
-        (_MASS,)),
+        'a chance below {payload.common_errors.CREDIBLE} of errors that explain the masses; a zero by '
+        '{payload.zeros.SIGNIFICANT} deviations, after {payload.zeros.SOONEST} blocks of '
+        '{payload.common_errors.BLOCK} s, that explains them as well as any number', (_MASS,)),
     Fault.LOAD_CHANGES: Kind(
         'the load changes', 'the force balance shows another mass', 'CHANGING: forgets the mass',
         'within {monitor.mass.LOOK_BACK} s the logarithm of what counts still of the mass falls by '
@@ -220,10 +218,9 @@ KINDS = {
     Fault.NOT_TRUSTED: Kind(
         'not trusted yet', 'the masses looked well for too short a time after alarms',
         f'{_WRONG} until they agree for a while of motion',
-        'less than {monitor.mass.FIRST} s of motion, each time twice as long up to {monitor.mass.LONGEST} s, after '
+        'less than {monitor.mass.FIRST} s of motion, then twice as long up to {monitor.mass.LONGEST} s, after '
         'an implausible mass, {monitor.mass.LASTING} s of masses that change to and fro, or more than '
-        '{monitor.mass.ALARMS} alarms; {monitor.mass.EXPLAINED} s after an error of the model was found for samples '
-        'that had been refused', (_MASS,)),
+        '{monitor.mass.ALARMS} alarms; {monitor.mass.EXPLAINED} s after an error of the model was found', (_MASS,)),
     Fault.SINGULAR: Kind(
         'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
         'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),
