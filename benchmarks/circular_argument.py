@@ -45,6 +45,7 @@ from mbse_ros.studies.many import add_workers, many
 
 LOADS, SLOW = {'patu655_lift': 200.0, 'zx200': 800.0}, {'patu655_lift': 1.1, 'zx200': 0.5}
 MOVING, STILL, AFTER = 1.2, 5.4, (0.1, 0.5, 1.0, 3.0)       # s
+SHOWN = 'default', 'slow', 'acceleration x100, 10 Hz'           # cases on the page
 VALVES, WAYS, NORMAL = ('orifice', 'unknown'), ('joint', 'apart'), 1.959964
 CASES = {'default': {}, '10 Hz': {'thin': 10}, 'slow': {'slow': True},
          'acceleration x100, 10 Hz': {'acceleration_psd': 2e3, 'thin': 10}, 'force / 1e4': {'force_psd': 2e-10}}
@@ -200,7 +201,9 @@ def tables(rows: dict[str, list[dict]], seeds: dict[str, int]) -> list[str]:
 
     def table(name: str, head: str, cells: Callable[[dict[str, np.ndarray]], list[str]]) -> None:
         lines = [head, '|---' * head.count(' | ') + '|---|']
-        known = rows['gain' if name == 'at rest' else name]
+        known = rows['gain' if name in ('page', 'at rest') else name]
+        if name == 'page':
+            known = [row for row in known if row['key'][-1] in SHOWN]
         for key in dict.fromkeys(row['key'] for row in known):
             own = [row for row in known if row['key'] == key]
             of = {item: np.array([row[item] for row in own]) for item in own[0] if item != 'key'}
@@ -210,17 +213,19 @@ def tables(rows: dict[str, list[dict]], seeds: dict[str, int]) -> list[str]:
     def share(of: dict[str, np.ndarray], kind: str, after: float) -> str:
         return f'{of[f"{kind} {after}"].mean():.2f} ({of[f"{kind} {after} average"].mean():.2f})'
 
+    def largest(of: dict[str, np.ndarray]) -> str:
+        return f'{np.nanmax([np.nanmax(np.abs(of[k])) for k in of if "published" in k]):.2f}'
+
     def rms(values: np.ndarray) -> str:
         return f'{np.sqrt(np.mean(values ** 2)):.3g}' if np.isfinite(values).all() else 'none'
 
     def hold(of: dict[str, np.ndarray], way: str) -> str:
         return f'{of[f"{way} holds"].sum()} of {len(of[f"{way} holds"])}'
 
+    table('page', '| machine | valve | case | kept after 1 s of motion (average) | 3 s | largest published | pinned |',
+          lambda of: [*(share(of, 'motion', after) for after in AFTER[2:]), largest(of), f'{of["pinned"].mean():.2f}'])
     table('gain', '| machine | valve | case | kept after 1 s of motion (average) | 3 s | largest published | pinned |',
-          lambda of: [
-              *(share(of, 'motion', after) for after in AFTER[2:]),
-              f'{np.nanmax([np.nanmax(np.abs(of[k])) for k in of if "published" in k]):.2f}',
-              f'{of["pinned"].mean():.2f}'])
+          lambda of: [*(share(of, 'motion', after) for after in AFTER[2:]), largest(of), f'{of["pinned"].mean():.2f}'])
     table('at rest', '| machine | valve | case | kept after 3 s of standstill (average) | published after 3 s |',
           lambda of: [share(of, 'still', AFTER[-1]), f'{of["motion 3.0 published"].mean():.2f}'])
     table('start', '| machine | valve | wrong by (full scales) | state right after, s | published, joint | published, '
