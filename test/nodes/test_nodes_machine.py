@@ -123,14 +123,21 @@ def test_offline_is_online_bit_for_bit(watched):
     assert watched.graph.status == 0, watched.log
     online, outputs = read_payload(watched.bag), []
     offline = estimate_bag(watched.bag, load_machine('zx200'), parse_tuning(AS_ONLINE), take=outputs.append)
-    verdict = agreement(online, offline)
-    assert not differing(watched.heard('segment'), outputs), (watched.log, offline.warnings)     # a reader lost samples
-    stamps = [o.payload.stamp_ns for o in outputs]
-    missing = {topic: [stamps.index(stamp) for stamp in set(stamps) - set(found)] for topic, found in (
-        ('bag', online.stamp_ns.tolist()), ('peer', [to_ns(m.header.stamp) for m in watched.heard('payload')]))}
-    assert verdict.agree and verdict.common == len(watched.heard('payload')), (verdict, len(stamps), missing)
+    # On a busy computer the recorder may lose samples, which the nodes had: equal is what came before.
+    lost = differing(watched.heard('segment'), outputs)
+    end = min((to_ns(m.header.stamp) for m in watched.heard('segment') if m.sequence in lost), default=np.inf)
+
+    def before(pairs):
+        return {stamp: value for stamp, value in pairs if stamp < end}
+    masses = before((o.payload.stamp_ns, o.payload.mass) for o in outputs)
+    assert len(masses) >= 200, (lost, watched.log, offline.warnings)
+    for found in (before(zip(online.stamp_ns.tolist(), online.mass.tolist())),
+                  before((to_ns(m.header.stamp), m.mass) for m in watched.heard('payload'))):
+        assert found.keys() == masses.keys(), sorted(found.keys() ^ masses.keys())
+        np.testing.assert_array_equal([found[stamp] for stamp in masses], list(masses.values()))
+    assert lost or agreement(online, offline).agree
     states = {o.state.stamp_ns: o.state for o in outputs}
-    for message in watched.heard('state')[::20]:
+    for message in [m for m in watched.heard('state') if to_ns(m.header.stamp) < end][::20]:
         state = states[to_ns(message.header.stamp)]
         np.testing.assert_array_equal(np.array(message.mean).reshape(state.mean.shape), state.mean)
         np.testing.assert_array_equal(np.array(message.covariance).reshape(state.covariance.shape), state.covariance)
