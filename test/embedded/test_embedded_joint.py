@@ -207,3 +207,14 @@ def test_a_wrong_zero_of_a_position(folder):
     status, faults = compared(folder, wrong, commands)
     assert Fault.CONTRADICTION in faults and PayloadStatus.UPDATING in status
     assert PayloadStatus.IMPLAUSIBLE not in status
+
+
+def test_loads_that_the_limits_exclude(tmp_path):
+    """While such a load comes it changes; then no load within the limits explains it."""
+    of = setup_of(machine=changed('patu655_lift', {'payload/limits': ['0 kg', '100 kg']}), **BETWEEN)
+    export_estimator(of, tmp_path / 'lift')
+    samples, commands = (part.copy() for part in motion(80.0, 1600))
+    samples[900:, 1] += 1.5e6 * (np.minimum(np.arange(700) / 100, 1.0) - np.clip(np.arange(-350, 350) / 100, 0.0, 1.8))
+    status, faults = compared(tmp_path / 'lift', samples, commands, of=of)
+    assert {PayloadStatus.UPDATING, PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE} <= status
+    assert Fault.LIMITS in faults
