@@ -149,7 +149,7 @@ def places(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[in
     considered = [machine.parameters.names[place] for place in observer.model.consider(machine)]
     friction = observer.filter.state.parts['T'][0] - len(considered)
     return {
-        'OF_MODEL': [*(int(of_motion(name)) for name in considered), *[1] * friction],
+        'OF_MOTION': [*(int(of_motion(name)) for name in considered), *[1] * friction],
         'SHOWS': [int(not name.startswith('pressure/')) for name in machine.channels],
         'PRESSURE_CHANNEL': [machine.channels.index(f'pressure/{volume}') for volume in volumes],
         'PRESSURE_ENTRY': [names.index(f'pressure/{volume}') for volume in volumes],

@@ -250,7 +250,7 @@ static int settled(estimator *e) {
     real worst = R(0.0);
     int i;
     for (i = 0; i < G; ++i)
-      if (SHOWN[i]) worst = F(fmax)(worst, F(sqrt)(covariance(e, G + i, G + i)));
+      if (SHOWN[i]) worst = F(fmax)(worst, F(sqrt)(variance_of_motion(e, G + i)));
     e->settled = worst <= START_VELOCITY || (later && worst > FALLS * e->looked);
     if (later) {
       e->looked_at = e->age;
@@ -275,7 +275,7 @@ static int judge(estimator *e, const real *measured, unsigned *bits, unsigned *r
   }
   if (nothing) *reasons |= @NAME@_NOTHING_MEASURED;
   for (i = 0; i < NX && !(*reasons & (@NAME@_FAR_OUTSIDE | @NAME@_NOT_KNOWN)); ++i) {
-    const real room = ROOM * (ENDS[i][1] - ENDS[i][0]), at = e->x[i], variance = covariance(e, i, i);
+    const real room = ROOM * (ENDS[i][1] - ENDS[i][0]), at = e->x[i], variance = variance_of_motion(e, i);
     const real out = F(fmax)(ENDS[i][0] - at, at - ENDS[i][1]) - room;
     if (isnan(room)) continue;
     if (out > R(0.0) && (i < G || out * out > DEEPEST * DEEPEST * variance)) *reasons |= @NAME@_FAR_OUTSIDE;
@@ -386,5 +386,7 @@ static void correct(estimator *e, const real *command) {
 '''
 COVARIANCE = '''
 static real covariance(const estimator *e, int i, int j) { return e->x[packed(i, j)] * (SCALE[i] * SCALE[j]); }
+
+static real variance_of_motion(const estimator *e, int i) { return covariance(e, i, i); }
 
 '''

@@ -4,14 +4,23 @@
 
 from __future__ import annotations
 
-COVARIANCE = r'''/* Covariance of the motion as sensors measure it: with what the numbers of the model do to it. */
+COVARIANCE = r'''/* With what uncertain numbers of the machine do to the state. */
 static real covariance(const estimator *e, int i, int j) {
   const real *const a = e->x + SLOPES + i * UNSURE, *const b = e->x + SLOPES + j * UNSURE;
   real sum = e->x[packed(i, j)];
   int c;
-  for (c = 0; c < UNSURE; ++c)
-    if (OF_MODEL[c]) sum += a[c] * b[c];
+  for (c = 0; c < UNSURE; ++c) sum += a[c] * b[c];
   return sum * (SCALE[i] * SCALE[j]);
+}
+
+/* Of the motion as sensors measure it: without the errors of their zeros and gains. */
+static real variance_of_motion(const estimator *e, int i) {
+  const real *const a = e->x + SLOPES + i * UNSURE;
+  real sum = e->x[packed(i, i)];
+  int c;
+  for (c = 0; c < UNSURE; ++c)
+    if (OF_MOTION[c]) sum += a[c] * a[c];
+  return sum * (SCALE[i] * SCALE[i]);
 }
 
 '''

@@ -72,15 +72,14 @@ class HydraulicObserver:
         self.names, self._filters = self.model.names, dict[tuple[str, str, int], RunningFilter[HydraulicFilter]]()
         self.running = self._running_for(self.prepared)
         state, mass = self.filter.state, self.filter.state.places['mass'].start
-        self._full, slopes = state.indices['P'], self.filter.slopes
+        self._full, self.slopes = state.indices['P'], self.filter.slopes
         self._to_si = np.outer(self.model.scale, self.model.scale)
         names, places = self.machine.parameters.names, self.model.consider(self.machine)
-        of_model = np.array([of_motion(names[place]) for place in places]
-                            + [True] * frictions(self.machine, self.model), dtype=bool)
-        self.slopes = slopes[:, of_model]
+        self._of_motion = np.array([of_motion(names[place]) for place in places]
+                                   + [True] * frictions(self.machine, self.model), dtype=bool)
         self._activity, self._mass_activity = state.places['activity'], mass
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
-        self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
+        self._silent = SilentPressures(self.machine, self.model, self._full, self.slopes)
         self._error = ForceError(self.machine, self.model, self.filter) if self.model.weighs else None
         self._outside = OutsideForce(np.array([not name.startswith(PUSHED) for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
@@ -259,10 +258,11 @@ class HydraulicObserver:
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
         slopes, covariance = after.take(self.slopes), after.take(self._full)   # for one deviation each
+        of_motion = covariance.diagonal() + np.square(slopes[:, self._of_motion]).sum(axis=1)
         covariance += slopes @ slopes.T
         covariance *= self._to_si
-        return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(after)),
+        return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, of_motion * self._to_si.diagonal(),
+                             innovation, variance, rejected, isfinite(np.add.reduce(after)),
                              y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
                              self._outside.acts, far,
                              self._error.found if self._error else None)

@@ -65,8 +65,8 @@ class ModelError(NamedTuple):
 
 
 class SegmentResult(NamedTuple):
-    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step:
-    of the motion as the sensors measure it, without the errors of their zeros and gains.
+    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step, ``variance`` (nx,) of
+    the motion as the sensors measure it: without the errors of their zeros and gains.
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
@@ -79,6 +79,7 @@ class SegmentResult(NamedTuple):
 
     mean: np.ndarray
     covariance: np.ndarray
+    variance: np.ndarray
     innovation: np.ndarray
     innovation_variance: np.ndarray
     rejected: np.ndarray

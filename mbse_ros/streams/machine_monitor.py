@@ -206,7 +206,7 @@ class MachineMonitor(StateMonitor[MachineState]):
             said = [(reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE)]
         elif all(map(isnan, state.measured)):
             said = [(reason_of(Fault.UNMEASURED), Fault.UNMEASURED)]
-        elif lost := self._bounds.broken(result.mean[-1], result.covariance.diagonal()):
+        elif lost := self._bounds.broken(result.mean[-1], result.variance):
             said = [lost, (self._said(state.measured).get(Fault.JUMPED, ''), Fault.JUMPED)]
         elif refused and self.watch.contradicted(state.segment.stamp_ns * 1e-9, self.start, self._settings.lost_after):
             said = [(refused, Fault.REJECTED)]
@@ -224,7 +224,7 @@ class MachineMonitor(StateMonitor[MachineState]):
         return Assessment.of(ObserverStatus.COASTING, ((text, fault) for fault, text in found.items()))
 
     def _settling(self, state: MachineState, refused: str) -> Assessment | None:
-        if self._recovery.settled(state.result.covariance.diagonal()):
+        if self._recovery.settled(state.result.variance):
             return None
         reason, faults = self._recovery.why
         return Assessment(ObserverStatus.STARTING, reason, faults=faults)

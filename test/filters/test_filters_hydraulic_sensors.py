@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import casadi as ca
@@ -15,7 +16,8 @@ from payload_states import Carrier
 
 from mbse_ros.filters.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.filters.hydraulic_observer import HydraulicObserver
-from mbse_ros.filters.hydraulic_state import state_names
+from mbse_ros.filters.hydraulic_state import SegmentResult, state_names
+from mbse_ros.filters.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.machine.channels import ATMOSPHERE
 from mbse_ros.payload.paper import sample_step
@@ -187,16 +189,21 @@ def test_resolution_adds_the_variance_of_rounding() -> None:
     assert alone.all_channels[-1].sensor.noise == pytest.approx(60e3 / np.sqrt(12))
 
 
-def feed(machine: Machine, frames: list) -> tuple[dict[str, float], dict[str, float]]:
-    """Last state of the observer, and its deviations, after frames of 10 ms; samples as they are, each its own."""
-    observer = HydraulicObserver(machine, kinematic(), 'vm')
+def result_of(machine: Machine, frames: list, settings: ObserverSettings) -> SegmentResult:
+    """Of the observer after frames of 10 ms; samples as they are, each its own."""
+    observer = HydraulicObserver(machine, settings, 'vm')
     values = np.array([[frame.samples[name] for name in observer.channels] for frame in frames])
     sent = np.array([[frame.commands[name] for name in machine.commands] for frame in frames])
     observer.start(values[0], sent[0])
     steps = np.arange(10, 10 * (len(frames) - 1) + 1) / 10
     rows = np.column_stack([np.interp(steps, np.arange(len(values)), column) for column in values.T])
-    result = observer.process(rows, np.repeat(sent[:-1], 10, axis=0)[9:], np.full(len(machine.channels), 10.0), 1e-3)
-    return dict(zip(observer.names, result.mean[-1])), dict(zip(observer.names, np.sqrt(np.diag(result.covariance))))
+    return observer.process(rows, np.repeat(sent[:-1], 10, axis=0)[9:], np.full(len(machine.channels), 10.0), 1e-3)
+
+
+def feed(machine: Machine, frames: list) -> tuple[dict[str, float], dict[str, float]]:
+    """Last state of the observer, and its deviations."""
+    result, names = result_of(machine, frames, kinematic()), hydraulic_model(machine).names
+    return dict(zip(names, result.mean[-1])), dict(zip(names, np.sqrt(np.diag(result.covariance))))
 
 
 CYCLE = WorkCycle(0.4, (Move(0.0, 0.2), Move(4.0, 1.0)))
@@ -210,6 +217,27 @@ def test_offsets_gains_and_gauges_are_taken_back() -> None:
     assert abs(frames[-1].samples['pressure/lift_piston'] - frames[-1].pressure[0]) > 3e4
     assert state['position/lift'] == pytest.approx(frames[-1].position[0], abs=1e-4)
     assert state['pressure/lift_piston'] == pytest.approx(frames[-1].pressure[0], rel=0.003)
+
+
+def test_the_covariance_has_what_zeros_and_gains_do_to_the_state() -> None:
+    """The state of samples of a gauge and a stroke that are off by one deviation is off by that root of the variance
+    that the file's deviations add; what is judged is the motion as it is measured."""
+    machine, own = gauged(), ObserverSettings()
+    none = changed('patu655_lift', {**GAUGE, 'sensors/lift_piston/gain': 1.05, 'sensors/lift_piston/offset': '30 kPa',
+                                    'sensors/lift_stroke/bias': '3 mm'})
+    frames = SimulatedCrane(machine, 50.0, 1, CYCLE, CraneSettings(noise=0.0), plant=Plant(machine, 'vm')).run()
+    stated, exact = result_of(machine, frames, own), result_of(none, frames, own)
+    moved = np.zeros(len(exact.variance))
+    for channel, error in (('position/lift', lambda y: 1e-3), ('pressure/lift_piston', lambda y: 20e3),
+                           ('pressure/lift_piston', lambda y: (y - 30e3) / 1.05 * 0.01)):
+        wrong = [replace(f, samples={**f.samples, channel: f.samples[channel] + error(f.samples[channel])})
+                 for f in frames]
+        moved += (result_of(none, wrong, own).mean[-1] - exact.mean[-1]) ** 2
+    names, added = hydraulic_model(machine).names, np.diag(stated.covariance) - np.diag(exact.covariance)
+    for name, size in (('position/lift', 1e-3), ('pressure/lift_piston', 2e4)):
+        k = names.index(name)
+        assert added[k] == pytest.approx(moved[k], rel=0.1) and added[k] > 0.5 * size ** 2, name
+    np.testing.assert_allclose(stated.variance[:2], exact.variance[:2], rtol=0.05)
 
 
 def test_inclinations_and_a_measured_supply_are_found() -> None:
