@@ -17,7 +17,7 @@ from ..filters.hydraulic_state import direct, state_names
 from ..filters.unweighed import FLOW_AGAIN
 from ..machine.equations import pressure_pairs
 from ..machine.parameters import of_motion
-from ..monitor import clocks, exchanged
+from ..monitor import clocks, exchanged, one_signal
 from ..monitor import mass as monitor_mass
 from ..monitor.faults import KINDS
 from ..payload import common_errors, filter, joint, steps, zeros
@@ -59,7 +59,7 @@ def numbers_in_double(of: EstimatorSetup) -> dict[str, float]:
         'ONE_CHANGE': m.ONE_CHANGE, 'WANDERING': m.WANDERING, 'ALARMS': m.ALARMS, 'AT_START': m.AT_START,
         'RECOVERED': m.RECOVERED, 'PROBATION': m.PROBATION, 'TRUST_FIRST': m.FIRST, 'TRUST_LONGEST': m.LONGEST,
         'EVERY': m.EVERY, 'DRIFT_SETTLES': m.STARTS, 'WINDOW_S': exchanged.WINDOW, 'FREE': exchanged.FREE,
-        'LONGEST_CONTACT': exchanged.LONGEST}
+        'LONGEST_CONTACT': exchanged.LONGEST, 'SIGNAL_TIME': one_signal.TIME}
 
 
 def _first(of: EstimatorSetup) -> float:
@@ -82,7 +82,8 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
         'LEAST_INFORMATION': (joint.UNKNOWN * span) ** -2,
         'LOST': change.LOST, 'AGREES': change.AGREES, 'CALM': change.CALM, 'LEAST_NOISE': change.LEAST * span,
         'KNOWN_MASS': change.KNOWN, 'ROUGHLY': change.ROUGHLY, 'UNSURE_MASS': change.UNSURE,
-        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': change.WANDERS, 'FAR': change.FAR}
+        'LIKELY': exchanged.LIKELY, 'ROUGH_MASS': exchanged.ROUGH * span, 'WANDERS': change.WANDERS, 'FAR': change.FAR,
+        'SIGNAL_MOVES': one_signal.MOVES, 'ONE_LINE': one_signal.ONE_LINE, 'SIGNAL_SURE': one_signal.SURE}
     return found
 
 
@@ -137,6 +138,7 @@ def tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterabl
     bodies = [name.startswith('bodies.') for name in machine.parameters.consider_names]
     return {'GATES': [*gate_numbers(machine, of.payload), *machine.parameters.mean],
             'VARYING': np.where(bodies, common_errors.STEADY, common_errors.VARYING),
+            'ZERO_STDDEV': [item.zero_stddev for item in machine.all_channels],
             'COMMAND_LIMIT': [inf if limit is None else limit.value for limit in limits]}
 
 
@@ -159,7 +161,8 @@ def places(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[in
         'ACTUATED': list(machine.actuated), 'WEIGHED': [machine.actuated.index(k) for k in machine.weighed],
         'WINDOWS': list(steps.WINDOWS), 'SUDDEN': sudden(of), 'ZEROS': [1 + k for k in zeros.position_zeros(machine)],
         'SEEN_ENTRY': [entry for entry, _ in seen(of)],
-        'SEEN_CHANNEL': [channel for _, channel in seen(of)]}
+        'SEEN_CHANNEL': [channel for _, channel in seen(of)],
+        'PAIR_CHANNEL': [machine.channels.index(name) for pair in pressure_pairs(machine).values() for name in pair]}
 
 
 def fault_macros(prefix: str) -> str:

@@ -1,9 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C of what weighs with pressures as they are and exchanged, and finds contacts: as ``monitor/exchanged.py``."""
+"""C of what weighs with pressures as they are and exchanged, and finds contacts: as ``monitor/exchanged.py`` and
+``monitor/one_signal.py``."""
 
 from __future__ import annotations
 
-EXCHANGED = r'''/* What follows does not continue the motion before, or is not known well enough. */
+EXCHANGED = r'''/* Whether both pressures of a cylinder show one signal, with new samples. */
+static void watch_signals(estimator *e, const real *sample) {
+  int w, i;
+  for (w = 0; w < WAYS; ++w) {
+    const int own[2] = {PAIR_CHANNEL[2 * w], PAIR_CHANNEL[2 * w + 1]};
+    const real share = (real)(TICK_S < SIGNAL_TIME ? TICK_S / SIGNAL_TIME : 1.0);
+    real *const mean = e->signal_mean + 3 * w, *const variance = e->signal_variance + 3 * w;
+    real row[3], moves, noise = R(0.0), room = R(0.0), apart = R(0.0);
+    for (i = 0; i < 2; ++i) {
+      const int j = own[i];
+      const real stddev = STDDEV[j] / GAIN[j], zero = ZERO_STDDEV[j] / GAIN[j];
+      row[i] = (sample[j] - OFFSET[j]) / GAIN[j] + ZERO[j];
+      noise = F(fmax)(noise, stddev);
+      room += stddev * stddev;
+      apart += stddev * stddev + zero * zero;
+    }
+    row[2] = row[0] - row[1];
+    if (isnan(row[2])) continue;
+    for (i = 0; i < 3; ++i) {
+      real off;
+      if (e->signal_seen[w] == 0.0) mean[i] = row[i];
+      off = row[i] - mean[i];
+      mean[i] += share * off;
+      variance[i] = (R(1.0) - share) * (variance[i] + share * (off * off));
+    }
+    e->signal_seen[w] += TICK_S;
+    moves = F(fmin)(variance[0], variance[1]);
+    if (e->signal_seen[w] >= SIGNAL_TIME && moves > SIGNAL_MOVES * noise * (SIGNAL_MOVES * noise))
+      e->one_signal[w] = variance[2] <= ONE_LINE * ONE_LINE * moves + R(2.0) * room &&
+                         F(fabs)(mean[2]) <= ONE_LINE * F(fabs)(mean[0]) + SIGNAL_SURE * F(sqrt)(apart);
+  }
+}
+
+static int one_signal(const estimator *e) {
+  int w;
+  for (w = 0; w < WAYS; ++w)
+    if (e->one_signal[w]) return 1;
+  return 0;
+}
+
+/* What follows does not continue the motion before, or is not known well enough. */
 static void interrupt(estimator *e) {
   e->ways_placed = e->window_begun = e->touches = 0;
   e->window_lasted = 0.0;
@@ -36,6 +77,9 @@ static void ways_conclude(estimator *e) {
 static void ways_reset(estimator *e) {
   int w;
   interrupt(e);
+  memset(e->signal_variance, 0, sizeof e->signal_variance);
+  memset(e->signal_seen, 0, sizeof e->signal_seen);
+  memset(e->one_signal, 0, sizeof e->one_signal);
   for (w = 0; w <= WAYS; ++w) e->suspected[w] = e->other_way[w] = 1;
   e->contradictions = e->contradicting = e->contact_begun = e->pushed_windows = e->exchanged = 0;
   e->ways_free = e->pushed_for = 0.0;

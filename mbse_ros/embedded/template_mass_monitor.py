@@ -241,6 +241,7 @@ static void doubt_state(estimator *e) {
 /* Whether a state may be weighed; if not, status and faults say why. */
 static int may_weigh(estimator *e, const @name@_input *in, int restart, @name@_output *out) {
   e->doubted = 0;
+  watch_signals(e, in->sample);
   if (out->observer != @NAME@_OK || restart || e->outside || e->mass.zeros) interrupt(e);
   else weigh_both_ways(e, in->sample);
   if (out->observer != @NAME@_OK) {
@@ -279,7 +280,7 @@ static void judge_mass(estimator *e, @name@_output *out, int held) {
   trust(e, implausible, alarm && e->mass_found, contact, refused, wandering, doubted && !e->mass_found, one_way(e));
   if (updating && e->distrusted) say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_NOT_TRUSTED);
   updating = out->status == @NAME@_UPDATING;
-  e->exchanged = e->ways_found && (updating || out->status == @NAME@_IMPLAUSIBLE);
+  e->exchanged = (e->ways_found || one_signal(e)) && (updating || out->status == @NAME@_IMPLAUSIBLE);
   if (e->exchanged)
     say(out, @NAME@_IMPLAUSIBLE, @NAME@_FAULT_EXCHANGED);
   else if (updating && e->ways_open) say(out, @NAME@_NO_DATA, @NAME@_FAULT_NOT_TRUSTED);

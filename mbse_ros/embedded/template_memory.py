@@ -103,6 +103,8 @@ typedef struct {
   double window_lasted, ways_free, pushed_for;
   int window_rows, contradictions, contradicting, contact_begun, pushed_windows, unexplained, touches;
   int ways_placed, window_begun, ways_known, ways_found, ways_open, exchanged;
-  unsigned char suspected[@ways1@], other_way[@ways1@];
+  unsigned char suspected[@ways1@], other_way[@ways1@], one_signal[@ways1@];
+  @name@_real signal_mean[3 * @ways1@], signal_variance[3 * @ways1@];
+  double signal_seen[@ways1@];
 ''' + SAMPLES + '''} @name@_estimator;
 '''

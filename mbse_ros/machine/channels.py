@@ -51,6 +51,11 @@ class Channel:
         return 0 if self.sensor.delay is None else round(1e9 * self.sensor.delay.value)
 
     @property
+    def zero_stddev(self) -> float:
+        """Standard deviation of its offset or bias, SI."""
+        return self.sensor.bias[self.index].stddev if self.sensor.bias else 0.0
+
+    @property
     def nominal(self) -> tuple[float, float, float]:
         """``(gain, offset, zero)`` of a sample ``gain (value - zero) + offset``, SI, by the nominal numbers."""
         sensor = self.sensor

@@ -32,6 +32,7 @@ from ..filters.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs
 from .faults import Fault, reason_of
+from .one_signal import OneSignal
 
 WINDOW = 0.2        # s over which the machine is weighed with one mean acceleration; all known, twice that
 SURE = 3.0          # standard deviations by which a mass may be off
@@ -82,12 +83,14 @@ class Exchanged:
 
     ``found``: cylinders of which the pressures must be exchanged for the forces to balance; ``open``: those whose
     pressures may be, and the mass would then be one that is not possible as it is. ``touches``: whether the last window
-    is one of a contact, in which another force pushes than that of a load.
+    is one of a contact, in which another force pushes than that of a load. ``signals``: whether two of its sensors show
+    one signal, which takes all samples.
     """
 
     def __init__(self, machine: Machine) -> None:
         names, _ = state_names(machine)
         self.pairs = pressure_pairs(machine)
+        self.signals = OneSignal(machine, self.pairs)
         places = [(names.index(piston), names.index(rod)) for piston, rod in self.pairs.values()]
         made_of = 'exchanged', machine.made_of, str(places)
         self.function = built(made_of, lambda: masses_both_ways(machine, places))
@@ -103,6 +106,7 @@ class Exchanged:
     def reset(self) -> None:
         """Nothing is known."""
         self.interrupt()
+        self.signals.reset()
         self._suspected = np.ones(len(self.pairs), dtype=bool)
         self._contradictions, self._direction = 0, 0
         self._begun, self._exchanged = False, np.ones(len(self.pairs), dtype=bool)
@@ -120,6 +124,9 @@ class Exchanged:
 
     def said(self, updating: bool) -> tuple[str, Fault] | None:
         """Reason and fault of a mass that is wrong, or, of one that is ``updating``, may be; None for none."""
+        if self.signals.found:
+            names = ' and '.join(self.pairs[self.signals.found[0]])
+            return f'{names} show one signal: two sensors in one line, or one field read for both', Fault.EXCHANGED
         if self.found:
             return reason_of(Fault.EXCHANGED, *(' and '.join(self.pairs[name]) for name in self.found)), Fault.EXCHANGED
         if updating and self.open:

@@ -112,10 +112,12 @@ class MassMonitor:
         """Weigh both ways, with the pressures as they are and exchanged, by states that nothing speaks against."""
         if self._exchanged is None:
             return
+        dt = len(state.mean) * state.step_ns * 1e-9
+        self._exchanged.signals.take(dt, state.measured)
         if state.status is not ObserverStatus.OK or state.restart or disturbed:
             self._exchanged.interrupt()
             return
-        self._exchanged.take(len(state.mean) * state.step_ns * 1e-9, state.mean[-1], state.covariance, (
+        self._exchanged.take(dt, state.mean[-1], state.covariance, (
             state.measured, state.innovation, state.innovation_stddev), mass.mass if mass else nan)
 
     def judge_mass(self, state: StateEstimate, mass: Mass, kept: float, held: Verdict | None, widest: float) -> Verdict:

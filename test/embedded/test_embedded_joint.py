@@ -157,6 +157,14 @@ def test_hoses_that_are_swapped(folder):
     assert Fault.EXCHANGED in faults and PayloadStatus.UPDATING not in status
 
 
+def test_two_sensors_in_one_line(folder):
+    """The rod's shows the piston's pressure with its own noise; later it is plugged where it belongs."""
+    samples, commands = (part.copy() for part in motion(80.0))
+    samples[:900, 2] = samples[:900, 1] + np.random.default_rng(1).normal(0.0, 2e4, 900)
+    status, faults = compared(folder, samples[:1700], commands[:1700])
+    assert Fault.EXCHANGED in faults and PayloadStatus.IMPLAUSIBLE in status
+
+
 def test_pauses_of_all_sensors(folder):
     samples, commands = motion(80.0)
     there = np.r_[0:900, 920:1300, 1400:2000]
