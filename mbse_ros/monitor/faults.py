@@ -231,7 +231,8 @@ KINDS = {
         'the forces balance only with these exchanged (swapped hoses, or one of them is wrong)',
         'no load explains the two pressures of a cylinder as they are, and one does the other way', _WRONG,
         'windows of {monitor.exchanged.WINDOW} s: no mass within `payload.limits` agrees to {monitor.exchanged.SURE} '
-        'standard deviations and friction; or both show one signal for {monitor.one_signal.TIME} s of motion', (_MASS,)),
+        'standard deviations and friction; or both show one signal for {monitor.one_signal.TIME} s of motion',
+        (_MASS,)),
     Fault.FORCE_BALANCE: Kind(
         'the force balance does not fit the sensors; its error is taken to be',
         "friction or a force that the machine's file does not have, another body, a pressure that is off, or valves, "
