@@ -40,12 +40,15 @@ if TYPE_CHECKING:
     from .api.simulate_batch import simulate_batch
     from .api.topics import topics
     from .api.tune import tune
+    from .report.compare import compare
+    from .report.saved import read_result
 
-__all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'errors', 'estimate', 'export_c', 'fleet',
-           'inverse_dynamics', 'load', 'loads', 'new', 'observability', 'read_bag', 'simulate', 'simulate_batch',
-           'smooth', 'topics', 'tune', 'write_bag']
+__all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'compare', 'errors', 'estimate', 'export_c',
+           'fleet', 'inverse_dynamics', 'load', 'loads', 'new', 'observability', 'read_bag', 'read_result', 'simulate',
+           'simulate_batch', 'smooth', 'topics', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'fleet': 'loads', 'read_bag': 'bags', 'smooth': 'estimate',
             'write_bag': 'bags'}
+_ELSEWHERE = {'compare': '.report.compare', 'read_result': '.report.saved'}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,7 +57,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     if name == 'errors':
         return import_module('.errors', __name__)
-    found = getattr(import_module(f'.api.{_MODULES.get(name, name)}', __name__), name)
+    place = _ELSEWHERE.get(name, f'.api.{_MODULES.get(name, name)}')
+    found = getattr(import_module(place, __name__), name)
     globals()[name] = found
     return found
 

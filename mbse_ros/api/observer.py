@@ -293,14 +293,14 @@ class OwnFilter:
         dt = float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._t
         rows = [self._row(k, *row, dt) for k, row in enumerate(zip(t.tolist(), measured, inputs))]
         self._t = float(t[-1])
-        mean, stddev, q, qd, qdd, innovation, spread = (np.array(column) for column in zip(*rows))
-        here = np.isfinite(measured)
+        mean, P, q, qd, qdd, innovation, spread = (np.array(column) for column in zip(*rows))
+        here, stddev = np.isfinite(measured), np.sqrt(np.maximum(np.diagonal(P, axis1=1, axis2=2), 0.0))
         of, name = self.equations.model, type(self.filter).__name__
         tried = advice(self.channels, t, np.where(here, innovation, np.nan), spread, here)
         warnings = (*wrong_units(of, self.channels, t, measured), *tried) if tried else ()
         return MotionEstimate(of, name, t, self.names, mean, stddev, q, qd, qdd, of.independent,
                               np.zeros((len(t), len(of.z))), self.channels, np.where(here, innovation, np.nan), spread,
-                              here, warnings=warnings)
+                              here, warnings=warnings, covariances=P)
 
     def _row(self, k: int, t: float, y: np.ndarray, u: np.ndarray, dt: float) -> tuple[np.ndarray, ...]:
         """One step, and what is kept of it."""
@@ -314,7 +314,7 @@ class OwnFilter:
         self._now = mean, P
         spread = np.sqrt(np.diagonal(np.reshape(S, (s, s))))
         motion = self.equations.motion(mean[:2 * g], u, t)
-        return mean, np.sqrt(np.maximum(np.diag(P), 0.0)), *motion, innovation, spread
+        return mean, P, *motion, innovation, spread
 
     def _checked(self, k: int, t: float, mean: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the right shapes and finite."""

@@ -251,7 +251,9 @@ class OurFilter:
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               innovation, spread, used,
-                              status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings))
+                              status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings),
+                              covariances=columns['covariances'] + np.array([item.astray * np.diag(unknown)
+                                                                             for item in said]))
 
 
 def worded(pairs: Mapping[str, str]) -> str:

@@ -196,7 +196,8 @@ def filtered_motion(stage: LinkageStage, samples: Samples, axis: Axis, nothing: 
         t=axis[0] + (int(stamps[0]) - axis[1]) * 1e-9 + (stamps - stamps[0]) * 1e-9,
         stddev=np.sqrt(np.maximum(np.diagonal(of('covariance'), axis1=1, axis2=2), 0.0)),
         force_names=found[-1].force_names, channels=channels,
-        innovation=of('innovation')[:, has], innovation_stddev=of('innovation_stddev')[:, has],
+        covariances=of('covariance'), innovation=of('innovation')[:, has],
+        innovation_stddev=of('innovation_stddev')[:, has],
         used=of('used')[:, has], true_q=np.full(columns['q'].shape, np.nan) if truth is None else truth(stamps),
         status=tuple(e.status.name.lower() for e in found), warnings=(*wrong, *warnings, *odd, *faint),
         stage=stage, estimates=found, samples=samples, seconds=seconds, doubts=(*wrong, *faint))

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..description.coordinate_units import input_unit, measured_unit, unit_of
 from ..dynamics.model import Model
 from ..report.result import Result, ResultSeries, rate_unit, with_entries
+
+if TYPE_CHECKING:
+    from .consistency import Consistency
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}     # as in the tables of the command line
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
@@ -42,8 +46,8 @@ class MotionEstimate(Result):
     model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, of a log those with samples, NaN
     where missing; ``used`` (k, s).
     ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
-    none; ``warnings``: what was odd; of ``estimate`` and ``smooth`` more was kept, see ``FilteredMotion`` and
-    ``SmoothedMotion``.
+    none; ``warnings``: what was odd; ``covariances`` (k, l, l) of the entries, empty where they
+    are not known; of ``estimate`` and ``smooth`` more was kept, see ``FilteredMotion`` and ``SmoothedMotion``.
     """
 
     model: Model
@@ -64,6 +68,13 @@ class MotionEstimate(Result):
     true_q: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     status: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    covariances: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+    def consistency(self, truth: Result | None = None, skip: float = 0.0) -> Consistency:
+        """NEES against a ``truth`` (what ``simulate`` gives, or an estimate to compare with; default that of the bag),
+        NIS, whiteness and coverage, from ``skip`` s after the first instant on. Raises SettingError."""
+        from .consistency import consistency_of  # here, as it is not needed otherwise
+        return consistency_of(self, self.truth if truth is None else truth, skip)
 
     @property
     def log(self) -> MotionEstimate:
@@ -99,6 +110,9 @@ class MotionEstimate(Result):
                   for name, column in zip(self.force_names, self.force.T) if np.any(column)]
         return found + [ResultSeries(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
                         enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] not in MOTION]
+
+    def _saved(self) -> dict[str, np.ndarray]:
+        return {'innovation': self.innovation, 'innovation_stddev': self.innovation_stddev, 'used': self.used}
 
     def _with_stddev(self, series: list[ResultSeries]) -> list[ResultSeries]:
         """The deviations of what is in the state."""

@@ -96,6 +96,18 @@ def _add_legend(figure: Figure, axes: Iterable[Axes]) -> None:
                   fontsize=9)
 
 
+def with_fonts(figure: Figure) -> Figure:
+    """The figure, which embeds its fonts as TrueType in PDF and PS, and keeps text in SVG."""
+    from matplotlib import rc_context  # here, as a picture needs it seldom
+    save = figure.savefig
+
+    def savefig(*arguments: Any, **options: Any) -> None:
+        with rc_context({'pdf.fonttype': 42, 'ps.fonttype': 42, 'svg.fonttype': 'none'}):
+            save(*arguments, **options)
+    figure.savefig = savefig        # type: ignore[method-assign]
+    return figure
+
+
 def style_axes(ax: Axes) -> None:
     """Light grid, no box."""
     ax.grid(True, color='#e3e6ea', linewidth=0.7)

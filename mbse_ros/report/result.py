@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .series import interval
 
 if TYPE_CHECKING:
     import pandas
+    import xarray  # type: ignore[import-not-found,unused-ignore]
     from matplotlib.figure import Figure
 
 MOST = 8                # pairs of axes in a figure where no names are given
@@ -104,6 +106,14 @@ class Result(Answer):
         name = f'{type(self).__name__} {described.name}' if described else type(self).__name__
         return f'<{name}: {", ".join([_span(self.t), *self._end()])}>'
 
+    def _repr_html_(self) -> str:
+        """The same in a notebook, with the main columns at the end and the warnings."""
+        rows = ''.join(f'<tr><td>{escape(item.name)}</td><td>{item.values[-1]:.6g}</td><td>'
+                       f'{"" if item.stddev is None else f"&plusmn; {item.stddev[-1]:.2g}"}</td><td>'
+                       f'{escape(item.unit)}</td></tr>' for item in self.main_series()[:MOST] if len(self.t))
+        said = ''.join(f'<li>{escape(line)}</li>' for line in self.warnings)
+        return f'<p>{escape(repr(self)[1:-1])}</p><table>{rows}</table>{f"<ul>{said}</ul>" if said else ""}'
+
     def _end(self) -> list[str]:
         """What it is at the end, in a word or two."""
         return [_at_end(item) for item in self.main_series()[:1] if len(self.t)]
@@ -175,6 +185,32 @@ class Result(Answer):
         table.attrs['units'] = self.units
         return table
 
+    def to_xarray(self) -> xarray.Dataset:
+        """An xarray.Dataset over ``t`` with a variable for each series, ``<name>_stddev`` beside it if that is
+        known; units in the variables' ``attrs``. Raises MissingModuleError without xarray."""
+        try:
+            import xarray
+        except ImportError as error:
+            raise MissingModuleError('xarray', 'to_xarray() makes one of its datasets', 'pip install xarray',
+                                     str(error)) from error
+        found = {}
+        for item in self.series():
+            found[item.name] = ('t', item.values, {'units': item.unit})
+            if item.stddev is not None:
+                found[f'{item.name}_stddev'] = ('t', item.stddev, {'units': item.unit})
+        return xarray.Dataset(found, {'t': ('t', self.t, {'units': 's'})}, {'warnings': list(self.warnings)})
+
+    def save(self, path: str | Path, covariance: str = 'bands') -> Path:
+        """Write all series into a file .npz, which ``mbse_ros.read_result`` and numpy.load read; ``covariance``:
+        'none', 'bands' (deviations), or 'full': also the covariances (k, l, l) of a mechanism's filter. Gives its
+        path. Raises SettingError, OSError."""
+        from .saved import save_result  # here, as it takes its time to import
+        return save_result(self, Path(path), covariance)
+
+    def _saved(self) -> dict[str, np.ndarray]:
+        """Further arrays of a class, for ``save``."""
+        return {}
+
     def plot(self, *names: str, truth: Result | None = None) -> Figure:
         """Draw the series of these names, by default the main ones; 95 % intervals as bands, and what ``truth`` has
         under the same names as dashes. Gives the matplotlib Figure, which pyplot knows. Raises SettingError."""
@@ -211,8 +247,9 @@ def figure_of(panels: Sequence[Panel]) -> Figure:
     """Panels as a figure that pyplot knows."""
     from matplotlib import pyplot  # here, because it takes its time to import
 
-    from .plots import draw_plots
-    return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
+    from .plots import draw_plots, with_fonts
+    return with_fonts(draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height),
+                                                                             facecolor='white')))
 
 
 @dataclass(frozen=True)

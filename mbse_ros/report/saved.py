@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results in a file .npz, and back: series with names, units and deviations, the covariances, what was odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..errors import SettingError, check_choice
+from ..resources import regular, write_whole
+from .result import Result, ResultSeries
+
+KINDS = 'none', 'bands', 'full'
+FORMAT = 'mbse/result/1'
+
+
+@dataclass(frozen=True, repr=False)
+class SavedResult(Result):
+    """What ``save`` wrote: series over ``t`` (k,), s, with names, units and deviations; ``kind`` of the result before;
+    ``arrays``: all else by name, such as ``covariances`` (k, l, l) of the entries ``names`` (l,)."""
+
+    t: np.ndarray
+    kind: str
+    columns: tuple[ResultSeries, ...]
+    main: tuple[str, ...]
+    names: tuple[str, ...]
+    arrays: Mapping[str, np.ndarray]
+    warnings: tuple[str, ...] = ()
+
+    def series(self) -> list[ResultSeries]:
+        """All columns, as before."""
+        return list(self.columns)
+
+    def main_series(self) -> list[ResultSeries]:
+        """Those that are drawn where no names are given."""
+        return [item for item in self.columns if item.name in self.main]
+
+
+def save_result(result: Result, path: Path, covariance: str) -> Path:
+    """See ``Result.save``."""
+    check_choice('covariance', covariance, KINDS)
+    if path.suffix != '.npz':
+        raise SettingError('path', str(path), 'a name that ends with .npz')
+    full, bands = getattr(result, 'covariances', np.zeros(0)), covariance != 'none'
+    if covariance == 'full' and not np.size(full):
+        raise SettingError('covariance', covariance, f'none or bands: a {type(result).__name__} has no covariances')
+    arrays: dict[str, np.ndarray] = {
+        'format': np.array(FORMAT), 'kind': np.array(type(result).__name__), 't': result.t,
+        'names': np.array(getattr(result, 'names', ()), dtype=str), 'warnings': np.array(result.warnings, dtype=str),
+        'main': np.array([item.name for item in result.main_series()], dtype=str)}
+    series = result.series()
+    for name in ('name', 'unit', 'panel'):
+        arrays[f'series_{name}'] = np.array([getattr(item, name) for item in series], dtype=str)
+    arrays['series_values'] = np.array([item.values for item in series], dtype=float)
+    for name in ('stddev', 'lower', 'upper') if bands else ():
+        arrays[f'series_{name}'] = np.array([
+            np.full(len(result.t), np.nan) if getattr(item, name) is None else getattr(item, name) for item in series])
+        arrays[f'series_has_{name}'] = np.array([getattr(item, name) is not None for item in series])
+    arrays |= {f'array_{name}': value for name, value in result._saved().items()}
+    if covariance == 'full':
+        arrays['array_covariances'] = full
+    def write(place: Path) -> None:
+        with place.open('wb') as stream:
+            np.savez_compressed(stream, allow_pickle=False, **arrays)
+    write_whole(path, write)
+    return path
+
+
+def read_result(path: str | Path) -> SavedResult:
+    """A result that its ``save(path)`` wrote into a file .npz: the same series, units, intervals, warnings; in
+    ``arrays`` what else was kept (``covariances``, ``innovation``, ...). Raises SettingError, OSError.
+
+    >>> found = simulate('four_bar', 1.0, sensors=[])
+    >>> bool((read_result(found.save('motion.npz'))['theta'] == found['theta']).all())
+    True
+    """
+    try:
+        with np.load(regular(path), allow_pickle=False) as file:
+            data = {name: file[name] for name in file.files}
+    except (ValueError, BadZipFile, EOFError, KeyError) as error:
+        raise SettingError('path', str(path), 'a file .npz that save() wrote') from error
+    if str(data.get('format')) != FORMAT:
+        raise SettingError('path', str(path), f'a file .npz that save() wrote, format {FORMAT}')
+    rows = []
+    for k, (name, unit, panel) in enumerate(zip(*(data[f'series_{item}'].tolist() for item in
+                                                  ('name', 'unit', 'panel')))):
+        more = {item: data[f'series_{item}'][k] for item in ('stddev', 'lower', 'upper')
+                if f'series_has_{item}' in data and data[f'series_has_{item}'][k]}
+        rows.append(ResultSeries(name, unit, data['series_values'][k], panel=panel, **more))
+    return SavedResult(data['t'], str(data['kind']), tuple(rows), tuple(data['main'].tolist()),
+                       tuple(data['names'].tolist()),
+                       {name.removeprefix('array_'): value for name, value in data.items()
+                        if name.startswith('array_')},
+                       tuple(data['warnings'].tolist()))
