@@ -23,7 +23,7 @@ from ..streams.start import turning
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .motion_estimate import MotionEstimate
+MotionLike = Any        # a MotionEstimate, whose module imports this one
 
 TAIL = 0.025        # probability beyond each bound
 
@@ -125,7 +125,7 @@ class Consistency(Answer):
         return figure_of(shown)
 
 
-def consistency_of(estimate: MotionEstimate, truth: Result | None, skip: float) -> Consistency:
+def consistency_of(estimate: MotionLike, truth: Result | None, skip: float) -> Consistency:
     """See ``MotionEstimate.consistency``."""
     if not 0.0 <= skip < (float(np.ptp(estimate.t)) or np.inf):
         raise SettingError('skip', skip, f'seconds from 0 on, less than the {np.ptp(estimate.t):g} s of the estimate')
@@ -153,7 +153,7 @@ def consistency_of(estimate: MotionEstimate, truth: Result | None, skip: float) 
         {name: float(np.sqrt(_mean(error ** 2))) for name, error in zip(entries, errors.T)})
 
 
-def _errors(estimate: MotionEstimate, truth: Result | None) -> tuple[Sequence[str], np.ndarray]:
+def _errors(estimate: MotionLike, truth: Result | None) -> tuple[Sequence[str], np.ndarray]:
     """Entries of positions and velocities of which the truth has columns, and their errors (k, d)."""
     if truth is None:
         return (), np.zeros((len(estimate.t), 0))
