@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, TypeVar
 
 from .errors import MissingModuleError, SettingError
@@ -25,7 +27,44 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
-class _Apart(SpawnProcess):
+class _Quiet(SpawnProcess):
+    """A process that Ctrl-C does not reach, from its first instant on (a mask is inherited): the terminal sends it to
+    all, and each would print its traceback. The process that made it ends it, see ``stop``."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Workers(ProcessPoolExecutor):
+    """Starts its processes as a whole: one that is half started, or not yet known, would print a traceback."""
+
+    def submit(self, *args: Any, **named: Any) -> Future[Any]:
+        with _ctrl_c_waits():
+            return super().submit(*args, **named)
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Until the end of the block, in the main thread, which alone gets it."""
+    if current_thread() is not main_thread() or (before := signal.getsignal(signal.SIGINT)) is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+class _Apart(_Quiet):
     """A process that does not import the main module: a script without ``if __name__ == '__main__'`` would run again
     in it. What Python says of that module is hidden while the process starts."""
 
@@ -38,9 +77,13 @@ class _Apart(SpawnProcess):
             kept: dict[str, Any] = {name: main[name] for name in ('__file__', '__spec__') if name in main}
             main.update(dict.fromkeys(kept))
             try:
-                return SpawnProcess._Popen(process_obj)
+                return _Quiet._Popen(process_obj)
             finally:
                 main.update(kept)
+
+
+class _QuietContext(SpawnContext):
+    Process = _Quiet
 
 
 class _ApartContext(SpawnContext):
@@ -52,7 +95,19 @@ def processes(jobs: int, apart: bool = True) -> Callable[[], Executor]:
     do not import it. Raises SettingError."""
     if jobs < 1:
         raise SettingError('jobs', jobs, 'a whole number of processes from 1 on')
-    return lambda: ProcessPoolExecutor(jobs, mp_context=_ApartContext() if apart else SpawnContext())
+    context = _ApartContext() if apart else _QuietContext()
+    return lambda: _Workers(jobs, mp_context=context, initializer=_end_in_order)
+
+
+def _end_in_order() -> None:
+    """In a worker: SIGTERM is an exception, so that files that are half written and temporary folders go."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
+def stop(workers: Executor) -> None:
+    """End what the processes of this computer are doing; what a cluster does goes on."""
+    for process in tuple((getattr(workers, '_processes', None) or {}).values()):
+        process.terminate()
 
 
 def cluster(address: str) -> Callable[[], Executor]:
@@ -82,13 +137,18 @@ def results(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, address: 
         yield from map(work, items)
         return
     workers = processes(jobs, apart)() if address is None else cluster(address)()
-    futures = [workers.submit(partial(_same_version, __version__, work), item) for item in items]
+    futures: list[Future[R]] = []
     try:
+        for item in items:
+            futures.append(workers.submit(partial(_same_version, __version__, work), item))
         for done in as_completed(futures):
             yield done.result()
     except BrokenExecutor as error:
         raise SettingError('jobs', jobs, f'processes that live until their work is done, or 1 for none: {error}'
                            ) from None
+    except (KeyboardInterrupt, GeneratorExit):
+        stop(workers)
+        raise
     finally:
         for future in futures:
             future.cancel()

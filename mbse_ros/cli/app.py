@@ -59,6 +59,9 @@ def _say_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+INTERRUPTED = 130       # exit status after Ctrl-C, as shells have it
+
+
 def _options(version: Annotated[bool, typer.Option(
         '--version', is_eager=True, callback=_say_version, help='Say the version and stop.'
         )] = False) -> None:
@@ -89,5 +92,8 @@ def main() -> None:
     except OSError as error:
         typer.echo(f'mbse: {error.filename or "files"}: {error.strerror or error}', err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as end:
+        code = INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.code     # of it typer makes the other
+        if code == INTERRUPTED:
+            typer.echo('mbse: interrupted', err=True)
+        sys.exit(code)

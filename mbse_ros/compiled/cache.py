@@ -88,35 +88,34 @@ def library_file(made_of: str) -> str:
 
 def found(file: str) -> tuple[Path, bytes | None]:
     """Place and content, without its seal, of the entry of this name; None where there is none that may be trusted."""
-    for folder in _folders():
+    path = cache_folder() / file
+    own = (_temporary_folder(),) if _temporary.cache_info().currsize else ()
+    for folder in (*_shared(), *own):
         path = folder / file
         if private(path) and _used(path) and (content := _unsealed(path)) is not None:
-            break
-    else:
-        content = None
-    return path, content
+            return path, content
+    return path, None
 
 
 def keep(file: str, content: bytes) -> Path:
     """Put an entry into the cache; where that cannot be written, into a folder of this process."""
     content, limit = content + _seal(_key(file), content), cache_limit()
-    *shared, own = _folders()
-    if shared:
+    for folder in _shared():
         with suppress(OSError):        # read-only, full, not a folder
-            path = _store(content, shared[0] / file)
+            path = _store(content, folder / file)
             shrink(path.parent, limit)
             return path
-    return _store(content, own / file)
+    return _store(content, _temporary_folder() / file)
 
 
-def _folders() -> list[Path]:
-    """Where libraries may be: the cache, unless others could have put something there, and a folder of this process."""
+def _shared() -> tuple[Path, ...]:
+    """The cache, unless others could have put something there."""
     cache = cache_folder()
     if cache.exists() and not private(cache):
         remark(f'{cache} is not used: another user owns it or may write into it; compiled functions are not kept '
                f'(chmod 700, or MBSE_CACHE_DIR)')
-        return [_temporary_folder()]
-    return [cache, _temporary_folder()]
+        return ()
+    return (cache,)
 
 
 def private(path: Path) -> bool:
@@ -184,12 +183,19 @@ def _seal(key: str, content: bytes) -> bytes:
 
 @lru_cache(maxsize=1)
 def _temporary() -> tempfile.TemporaryDirectory[str]:
-    """Folder of this process, removed when it ends."""
+    """Folder of this process, made when the cache cannot be written, and removed when it ends."""
     return tempfile.TemporaryDirectory(prefix='mbse_ros-')
 
 
 def _temporary_folder() -> Path:
     return Path(_temporary().name)
+
+
+def remove_temporary() -> None:
+    """Of a process that does not end as the interpreter does: remove its folder, if it has one."""
+    if _temporary.cache_info().currsize:
+        _temporary().cleanup()
+        _temporary.cache_clear()
 
 
 @cache

@@ -34,6 +34,7 @@ from ..scale.scale_file import ScaleFile, scale_of
 from ..scale.table import PARQUET, rows, write_csv, write_parquet
 from ..sources.map import SourceMap
 from ..version import __version__
+from ..workers import stop
 from .bag import KINDS, parse_tuning
 from .weigh_bags import weigh_bags
 
@@ -305,6 +306,9 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
             if alone:
                 break
         lost += running.values()
+    except (KeyboardInterrupt, GeneratorExit):
+        stop(workers)
+        raise
     finally:
         for future in running:
             future.cancel()

@@ -10,12 +10,15 @@ import os
 import pickle
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import sleep
 
 import pytest
 from cli_support import mbse, recorded, refused
@@ -287,3 +290,32 @@ def test_large_bags_come_first_and_what_was_done_is_not_done_again(tmp_path, mon
     monkeypatch.setattr(fleet_module, 'known', lambda task: Done(task.bag, loads=7))
     found = list(fleet_module.run_fleet(tasks, lambda: Broken(given, 1), 1))
     assert given == ['large', 'middle', 'small'] and sorted(done.loads for done in found) == [1, 1, 7]
+
+
+@pytest.mark.skipif(not Path('/proc').is_dir(), reason='children are found by /proc')
+@pytest.mark.parametrize('command', ['fleet', 'calibrate'])
+def test_ctrl_c_ends_it_with_one_line(bags, tmp_path, command) -> None:
+    """As a terminal sends it, to the process and its workers at once, while these still import."""
+    logs = [str(shutil.copytree(bags / 'one', tmp_path / f'bag_{i}')) for i in range(6)]
+    words = {'fleet': ['-o', str(tmp_path / 'x.csv'), *logs],
+             'calibrate': ['--machine', 'patu655_lift', '-o', str(tmp_path / 'x.yaml'), *logs]}
+    place = tmp_path / 'temporary'
+    place.mkdir()
+    process = subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', command, '--jobs', '2', *words[command]],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+                               env={**os.environ, 'TMPDIR': str(place)})
+    children = Path(f'/proc/{process.pid}/task/{process.pid}/children')
+
+    def workers_of() -> list[str]:
+        with suppress(OSError):
+            return [child for child in children.read_text().split()
+                    if b'spawn_main' in Path(f'/proc/{child}/cmdline').read_bytes()]
+        return []
+    with process:
+        while process.poll() is None and not workers_of():
+            sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.stderr.read()
+    assert (process.returncode, said.splitlines()[-1:]) == (130, ['mbse: interrupted']), said
+    assert 'Traceback' not in said and 'Error' not in said
+    assert not list(tmp_path.rglob('*.part*')) and not list(place.iterdir())

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import casadi as ca
@@ -15,7 +16,7 @@ import pytest
 
 from mbse_ros.compiled import Kernel, Scan, have_compiler
 from mbse_ros.compiled import compiler as room
-from mbse_ros.compiled.cache import cache_folder, entry_key, library
+from mbse_ros.compiled.cache import cache_folder, entry_key, library, remove_temporary
 from mbse_ros.errors import CompilationError
 
 pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler')
@@ -130,6 +131,22 @@ def test_a_folder_that_cannot_be_written(counter: Counter, tmp_path: Path, monke
         np.testing.assert_array_equal(kernel(np.ones(2))[0], 2)
     assert counter.starts == 1
     assert kernel.note == ''
+
+
+def test_a_temporary_folder_is_there_only_while_the_cache_cannot_be_written(counter: Counter, tmp_path: Path,
+                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / 'temporary'
+    place.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(place))
+    remove_temporary()      # of a test before
+    Kernel(function(), 'c')
+    assert not list(place.iterdir())
+    (tmp_path / 'file').write_text('')
+    monkeypatch.setenv('MBSE_CACHE_DIR', str(tmp_path / 'file' / 'cache'))
+    Kernel(function(), 'c')
+    assert [path.suffix for path in place.rglob('*') if path.is_file()] == ['.so'] and counter.starts == 2
+    remove_temporary()
+    assert not list(place.iterdir())
 
 
 def test_a_relative_folder(counter: Counter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every node reports of its process: a second graph in its namespace, numbers, whatever node it is."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -131,3 +135,23 @@ def test_samples_that_do_not_come_are_counted(bench, monkeypatch):
     node._gaps.take('position/lift', 105 * PERIOD)
     node._log_missing()
     assert lines[1].startswith('4 of 5 samples of position/lift') and 'reliable asks for what gets lost' in lines[1]
+
+
+NODE = """
+from mbse_ros.compiled.cache import keep
+from mbse_ros.errors import SettingError
+from mbse_ros.nodes.base.run import run
+def node():
+    print(keep('library.so', b'x'), flush=True)
+    raise SettingError('machine', 'x', 'another one')
+run(node)
+"""
+
+
+def test_the_temporary_folder_goes_with_the_process_of_a_node(tmp_path):
+    """It does not end as the interpreter does, which would remove it."""
+    (tmp_path / 'file').write_text('')
+    done = subprocess.run([sys.executable, '-c', NODE], capture_output=True, text=True, check=False, env={
+        **os.environ, 'TMPDIR': str(tmp_path), 'MBSE_CACHE_DIR': str(tmp_path / 'file' / 'cache')})
+    assert done.returncode == 2 and 'expected another one' in done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path) and not list(tmp_path.glob('mbse_ros-*'))

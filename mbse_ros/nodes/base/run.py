@@ -30,6 +30,7 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
+from ...compiled.cache import remove_temporary
 from ...doctor.checks import OK
 from ...doctor.computer import memory_check, memory_mend, priority_mend
 from ...errors import MbseError, SettingError
@@ -249,6 +250,7 @@ def run_together(make_nodes: Callable[[], Sequence[Runnable]], name: str, args: 
     # Not through the end of the interpreter: in one of twenty the executor and the garbage collector hang there.
     sys.stdout.flush()
     sys.stderr.flush()
+    remove_temporary()
     os._exit(status)
 
 
