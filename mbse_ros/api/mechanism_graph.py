@@ -12,6 +12,7 @@ import numpy as np
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError, check_choice
 from ..report.result import Answer
+from ..resources import write_whole
 from .checked import checked
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class MechanismGraph(Answer):
     def write(self, path: Path) -> None:
         """As a picture, .svg. Raises OSError."""
         from ..graph.draw import draw_graph  # here, as it is seldom needed
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(draw_graph(self.found, self.title), encoding='utf-8')
+        write_whole(path, draw_graph(self.found, self.title))
 
 
 @checked

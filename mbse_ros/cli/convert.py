@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DescriptionError
+from ..resources import write_whole
 
 
 def convert(
@@ -29,6 +30,5 @@ def convert(
         raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')
     text = convert_text(read_text(old), str(old))
     machine = Machine(parse_mechanism(text, str(old)))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(for_folder(text, old, output), encoding='utf-8')
+    write_whole(output, for_folder(text, old, output))
     typer.echo(f'wrote {output}: machine {machine.name}; mbse check {output} shows what was understood')

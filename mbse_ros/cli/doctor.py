@@ -16,6 +16,7 @@ import typer
 
 from ..doctor.checks import FAILS, OK, WARNING, Check, examined
 from ..errors import MbseError, refuse_options
+from ..resources import write_whole
 from .arguments import Json
 
 LISTEN = 3.0        # s
@@ -49,7 +50,7 @@ def doctor(
         typer.echo(line(check))
     typer.echo(summary(checks))
     if json_ is not None:      # not by report.files, which needs numpy
-        json_.write_text(json.dumps({'checks': [asdict(check) for check in checks]}, indent=2) + '\n', 'utf-8')
+        write_whole(json_, json.dumps({'checks': [asdict(check) for check in checks]}, indent=2) + '\n')
     if any(check.status == FAILS for check in checks):
         raise typer.Exit(1)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..errors import SettingError
+from ..resources import write_whole
 
 FORMAT = 'mbse/export-c/1'
 ESTIMATOR = 'mbse/export-c/estimator/1'
@@ -28,7 +29,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             raise SettingError('folder', str(folder), f'a folder without a {name} of others')
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, *(name for name in files if name != MANIFEST)):
-        (folder / name).write_bytes(files[name].encode())
+        write_whole(folder / name, files[name])
     for name in set(old) - set(files):
         (folder / name).unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from ..resources import write_whole
 from .data import COLORS, FILLS, Animation
 from .plots import INK, corner_text, name_axes, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 from .solids import DISC, GHOST, ORDER, SIDE, SQUARE, Solids, seen_above, seen_from
@@ -173,7 +174,7 @@ def write_still(scene: Scene, path: Path) -> None:
         if label == 'estimated' or scene.measured:
             ax.fill([], [], color=color, alpha=1.0 if color == _BODY else _GHOST_SHARE, label=label)
     ax.legend(loc='upper left', frameon=False, fontsize=9)
-    figure.savefig(path)
+    write_whole(path, figure.savefig)
 
 
 def write_crane_gif(scene: Scene, path: Path) -> None:

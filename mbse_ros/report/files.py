@@ -90,10 +90,13 @@ def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]
     """
     if len(columns) != len(values):
         raise ValueError(f'{len(columns)} headings for {len(values)} columns')
-    with open(path, 'w', newline='', encoding='utf-8') as file:
-        rows = zip(*(np.asarray(column).tolist() for column in values))
-        csv.writer(file).writerows([columns, *([f'{value:.17g}' if isinstance(value, float) else value for value in row]
-                                               for row in rows)])
+
+    def write(part: Path) -> None:
+        with open(part, 'w', newline='', encoding='utf-8') as file:
+            rows = zip(*(np.asarray(column).tolist() for column in values))
+            csv.writer(file).writerows([columns, *(
+                [f'{value:.17g}' if isinstance(value, float) else value for value in row] for row in rows)])
+    write_whole(path, write)
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:

@@ -12,6 +12,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..resources import write_whole
 from .linkage import (
     ACTUATOR,
     SPRING,
@@ -55,7 +56,7 @@ def write_linkage(linkage: Linkage, path: Path) -> None:
         draw_triad(ax, project(np.eye(3)))
     _names(ax, drawn, size)
     ax.set_title(plain(linkage.title), loc='left', fontsize=11, fontweight='bold', color=INK)
-    figure.savefig(path)
+    write_whole(path, figure.savefig)
 
 
 def write_animation(linkages: Sequence[Linkage], t: np.ndarray, path: Path) -> None:

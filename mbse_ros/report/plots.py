@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
+from ..resources import write_whole
 from .data import COLORS, PALETTE, Band, Chart, Clock, Curve, Panel
 from .series import break_holes, decimate
 from .text import number, time_of_day
@@ -78,7 +79,7 @@ def write_png(chart: Chart, span: tuple[float, float], path: Path, clock: Clock 
     for column in axes.T:
         figure.align_ylabels(column)
     _add_legend(figure, [ax for panel, ax in zip(panels, used) if panel.curves])
-    figure.savefig(path)
+    write_whole(path, figure.savefig)
 
 
 def show_clock(ax: Axes, clock: Clock, span: float) -> None:
@@ -190,7 +191,8 @@ def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list[
         images.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB'))
     palette = images[len(images) // 2].quantize(colors)
     first, *rest = (image.quantize(colors, palette=palette, dither=0) for image in images)  # type: ignore[arg-type]
-    first.save(path, save_all=True, append_images=rest, duration=round(1000 / rate), loop=0)
+    write_whole(path, lambda part: first.save(part, save_all=True, append_images=rest, duration=round(1000 / rate),
+                                              loop=0))
 
 
 def spread_frames(count: int, most: int) -> np.ndarray:
@@ -200,7 +202,7 @@ def spread_frames(count: int, most: int) -> np.ndarray:
 
 def write_plots(panels: Sequence[Panel], path: Path) -> None:
     """Draw panels, each with an x axis of its own, into a PNG; one legend for all where they have the same labels."""
-    draw_plots(panels).savefig(path)
+    write_whole(path, draw_plots(panels).savefig)
 
 
 def draw_plots(panels: Sequence[Panel], new: Callable[[float, float], Figure] = new_figure) -> Figure:
@@ -249,7 +251,7 @@ def write_bars(bars: Sequence[Bars], path: Path) -> None:
         _draw_bars(item, ax)
     if len(bars[0].series) > 1:
         figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=4, frameon=False, fontsize=8.5)
-    figure.savefig(path)
+    write_whole(path, figure.savefig)
 
 
 def _draw_bars(item: Bars, ax: Axes) -> None:

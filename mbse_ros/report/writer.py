@@ -126,7 +126,7 @@ def write_report(run: Run, folder: str | Path, pictures: bool = True) -> Path:
         write_still(scene, folder / 'crane.png')
         write_crane_gif(scene, folder / 'crane.gif')
     index = folder / 'index.html'
-    index.write_text(page(run, charts, scene, span, pictures), encoding='utf-8')
+    write_whole(index, page(run, charts, scene, span, pictures))
     return index
 
 

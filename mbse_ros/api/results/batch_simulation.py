@@ -18,6 +18,7 @@ from ...errors import check_choice
 from ...report.data import PALETTE, Band, Curve, Panel
 from ...report.files import write_json, write_table
 from ...report.result import Answer
+from ...resources import write_whole
 from .simulations import of_mechanism
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class BatchSimulation(Answer):
                        starts=np.array([*self.starts.values()]).T.reshape(len(self.q), -1),
                        start_names=np.array(list(self.starts), dtype=str), reached=self.reached,
                        reasons=np.array(self.reasons))
-        np.savez(path, allow_pickle=False, **arrays)
+        write_whole(path, lambda part: np.savez(part, allow_pickle=False, **arrays))
 
     def _write_picture(self, path: Path) -> None:
         """Median, middle half and 95 % of the independent coordinates."""

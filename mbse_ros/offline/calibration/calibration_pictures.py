@@ -18,6 +18,7 @@ from ...machine import Machine
 from ...report.data import COLORS, Band, Chart, Curve, Panel
 from ...report.plots import INK, name_axes, new_figure, set_margins, style_axes, write_plots, write_png
 from ...report.text import number
+from ...resources import write_whole
 
 CELLS = 12          # of the map, along the longer side
 TOP = 0.95          # quantile of the half-widths at which the colours end: a few poses are far worse
@@ -86,7 +87,7 @@ def _write_held_out(blocks: tuple[HeldOut, ...], full: float, limits: tuple[floa
     ax.set_xticks(x, [f'{name}\n{names[:k].count(name) + 1}' for k, name in enumerate(names)])
     name_axes(ax, 'Each block of poses by the numbers of all other motion', 'bag and block',
               'error of the mass [kg], 95 %', f'lines: of full scale, {number(full)} kg')
-    figure.savefig(path)
+    write_whole(path, figure.savefig)
 
 
 def _write_map(found: MassMap, machine: Machine, path: Path) -> None:
@@ -121,7 +122,7 @@ def _write_map(found: MassMap, machine: Machine, path: Path) -> None:
     figure.text(left, 1 - 0.62 * top, middle, fontsize=9, color=INK)
     figure.text(left, 1 - 0.38 * top, 'Accuracy to expect over the work area', fontsize=10, fontweight='bold',
                 color=INK)
-    figure.savefig(path, bbox_inches='tight' if several else None)
+    write_whole(path, lambda part: figure.savefig(part, bbox_inches='tight' if several else None))
 
 
 def _cells(x: np.ndarray, y: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
