@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import MbseError
+from ..errors import MbseError, check_choice
 from .arguments import Backend, Cluster, Jobs, Json, Plots, SetOfMachine, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
@@ -98,8 +98,8 @@ def reality(machine: Annotated[str, typer.Option(help='Machines, separated by co
 @benchmark.command()
 def graph(rates: Annotated[str, typer.Option(help='Rates of the sensors, Hz, separated by commas.')] =
           '100,200,500,1000',
-          composed: Annotated[bool | None, typer.Option(
-              '--composed/--separate', help='The nodes in one process, or one process each. [both]')] = None,
+          ways: Annotated[str, typer.Option(help='The nodes in one process (composed), one process each (separate), '
+                                            'or compiled; separated by commas.')] = 'composed,separate,compiled',
           seconds: Annotated[float, typer.Option(min=1.0, max=3600.0, help='Measured length of each run, s.')] = 10.0,
           machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] = 'patu655_lift',
           json_: Json = None) -> None:
@@ -107,21 +107,22 @@ def graph(rates: Annotated[str, typer.Option(help='Rates of the sensors, Hz, sep
 
     Interpolation, observer and payload over DDS, fed in real time; beside a node of rclpy that only passes on.
     """
-    run_graph(machine, whole_numbers('rates', rates), (True, False) if composed is None else (composed,), seconds,
-              json_)
+    run_graph(machine, whole_numbers('rates', rates), names_of(ways) or (), seconds, json_)
 
 
-def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds: float, json_file: Path | None) -> None:
+def run_graph(machine: str, rates: Sequence[int], ways: Sequence[str], seconds: float, json_file: Path | None) -> None:
     """Measure, print, write; raises SettingError for what cannot be measured, MbseError where a node fails."""
-    from ..nodes.measuring.graph_cost import benchmark_rows, check_rates, row
+    from ..nodes.measuring.graph_cost import WAYS, benchmark_rows, check_rates, row
     from ..report.files import check_file, write_json
     check_file(json_file)
     check_rates(rates)
+    for way in ways:
+        check_choice('ways', way, tuple(WAYS))
     rows = []
     typer.echo(f'{machine}, {seconds:g} s each; from the stamp of the last sample to the arrival of the payload:')
-    for rate, composed, graph, passed in benchmark_rows(machine, rates, ways, seconds):
-        rows.append(row(rate, composed, graph, passed))
-        typer.echo(line(rows[-1]))
+    for rate, way, graph, passed in benchmark_rows(machine, rates, ways, seconds):
+        rows.append(row(rate, way, graph, passed))
+        typer.echo(line(rows[-1], WAYS[way]))
         for who, run in (('graph', graph), ('pass-through', passed)):
             if run.sent < BEHIND * run.due:
                 typer.echo(f'  {who}: the publisher sent {run.sent} of {run.due} in time (99 % within '
@@ -129,12 +130,12 @@ def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds:
     write_json(json_file, {'rows': rows})
 
 
-def line(item: Mapping[str, Any]) -> str:
+def line(item: Mapping[str, Any], way: str) -> str:
     """A row in words."""
     shares, passed = item['cpu_share'], item['passthrough_cpu_share']
     total = sum(shares.values())
     ratio = f', ratio {total / passed:.1f}' if passed else ''
-    return (f'{item["rate_hz"]} Hz, {"one process" if item["composed"] else "processes"}: {item["messages"]} sent, '
+    return (f'{item["rate_hz"]} Hz, {way}: {item["messages"]} sent, '
             f'{item["lost"]} lost, p50 {item["p50_ms"]:.1f} ms, p99 {item["p99_ms"]:.1f} ms; % of a core: '
             + ', '.join(f'{name} {100 * share:.1f}' for name, share in shares.items())
             + f', in all {100 * total:.1f}, pass-through {100 * passed:.1f}{ratio}')

@@ -139,24 +139,43 @@ class EstimatorExport:
                 f'test: cd {self.folder} && cc -std=c99 -O2 *.c -lm -o test_estimator && ./test_estimator']
 
 
-def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = False) -> EstimatorExport:
-    """Write observer and payload estimator of a machine as C99 to a folder, which is made; ``single``: in single
-    precision. Raises SettingError, OSError."""
+@dataclass(frozen=True)
+class EstimatorParts:
+    """C of an estimator: its header, what includes that, the generated ``functions``; the ``words`` that they have."""
+
+    header: str
+    source: str
+    functions: str
+    observer: HydraulicObserver
+    words: dict[str, object]
+
+
+def estimator_parts(of: EstimatorSetup, prefix: str, single: bool = False) -> EstimatorParts:
+    """C of observer and payload estimator, whose names begin with ``prefix``. Raises SettingError for a machine or a
+    tuning that is not in C."""
     check_weighs(of.machine)
     if of.machine.swings:
         raise SettingError('machine', of.machine.name, 'a machine whose payload does not hang (`payload.hanging`)')
+    observer = HydraulicObserver(of.machine, of.observer, 'vm')
+    code = generated(estimator_functions(of.machine, started(of, observer)[0], of.joint), prefix, single)
+    words = words_of(of, observer, code.names, code.work, prefix, single)
+    source = ''.join(render(part, words) for part in (OBSERVER, TICK, *(JOINT if of.joint else (PAYLOAD,))))
+    return EstimatorParts(render(HEADER, words), source, render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
+                          observer, words)
+
+
+def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = False) -> EstimatorExport:
+    """Write observer and payload estimator of a machine as C99 to a folder, which is made; ``single``: in single
+    precision. Raises SettingError, OSError."""
     folder = Path(folder)
     check_earlier(folder)
     prefix = re.sub(r'\W', '_', of.machine.name, flags=re.ASCII)
     prefix = prefix if prefix[:1].isalpha() else f'm_{prefix}'
-    observer = HydraulicObserver(of.machine, of.observer, 'vm')
-    code = generated(estimator_functions(of.machine, started(of, observer)[0], of.joint), prefix, single)
-    words = words_of(of, observer, code.names, code.work, prefix, single)
+    parts = estimator_parts(of, prefix, single)
+    observer, words = parts.observer, parts.words
     recorded = record(of)
     files = {
-        f'{prefix}.h': render(HEADER, words),
-        f'{prefix}.c': ''.join(render(part, words) for part in (OBSERVER, TICK, *(JOINT if of.joint else (PAYLOAD,)))),
-        f'{prefix}_casadi.c': render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
+        f'{prefix}.h': parts.header, f'{prefix}.c': parts.source, f'{prefix}_casadi.c': parts.functions,
         'test_estimator.c': render(TEST, words | _ticks(recorded, single)),
         'CMakeLists.txt': render(CMAKE, words), 'README.md': render(README, words)}
     files[MANIFEST] = _manifest(of, observer, prefix, single, [*files, MANIFEST])

@@ -14,11 +14,11 @@ from mbse_ros.nodes.measuring.publisher import published
 def test_nothing_is_lost_at_100_Hz(ros_domain, tmp_path, capfd):
     """Not through the command line's entry point: rclpy's executor wants an stderr that is a file."""
     file = tmp_path / 'new' / 'g.json'
-    run_graph('patu655_lift', [100], [True], 1.0, file)
+    run_graph('patu655_lift', [100], ['composed'], 1.0, file)
     row, = json.loads(file.read_text())['rows']
-    assert list(row) == ['rate_hz', 'composed', 'messages', 'lost', 'p50_ms', 'p99_ms', 'cpu_share',
+    assert list(row) == ['rate_hz', 'way', 'messages', 'lost', 'p50_ms', 'p99_ms', 'cpu_share',
                          'passthrough_cpu_share']
-    assert (row['rate_hz'], row['composed'], row['lost'], list(row['cpu_share'])) == (100, True, 0, ['machine_nodes'])
+    assert (row['rate_hz'], row['way'], row['lost'], list(row['cpu_share'])) == (100, 'composed', 0, ['machine_nodes'])
     assert 0 < row['messages'] <= 100 and 0.0 < row['p50_ms'] <= row['p99_ms']
     assert row['cpu_share']['machine_nodes'] > 0.0 and row['passthrough_cpu_share'] > 0.0
     assert '100 Hz, one process' in capfd.readouterr().out

@@ -19,6 +19,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.errorekf_node import ErrorEkfNode
+from mbse_ros.nodes.estimator_node import EstimatorNode
 from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.graphs.machine_graph import OUTPUTS, SCALE, machine_topics
@@ -85,6 +86,7 @@ def runs(machine, topics, tmp_path_factory):
     return [
         (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
         (ScaleNode, {**crane, 'records': 'none'}), (DisplayNode, {**crane, 'port': 0}),
+        (EstimatorNode, crane),
         (ObserverNode, {**crane, 'backend': 'vm', 'predict_rate': 1.0}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (TrajectoryNode, crane), (TrajectoryNode, {**crane, 'state': 'state/predicted'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
+from ...payload.mass import PayloadSettings
 from ...scale.scale_file import BARE, ScaleSettings, equipped
 from ...settings import Settings, names_in, same_as, setting
 from ...simulation.cycle import CYCLES
+from ...streams.interpolation import InterpolationSettings
 
 RELIABILITY = ('best_effort', 'reliable')
 VALVES = ('described', *VALVE_KINDS)
@@ -140,6 +142,38 @@ class ObserverNodeSettings(StageNodeSettings):
     predict_rate: float = setting(0.0, 'States per second on state/predicted, each of the instant when it is sent; '
                                        '0: none', 'Hz', 0.0, 1000.0)
     predict_for: float = setting(0.2, 'Age of the newest sample up to which a state is predicted', 's', 0.0, 2.0)
+
+
+@dataclass(frozen=True)
+class EstimatorNodeSettings(LatencySettings, SensorNodeSettings):
+    """The compiled estimator's node, fixed at the start, as its tuning is."""
+
+    rate: float = setting(100.0, 'Rate of the sensors, which send at the same instants; others are refused', 'Hz',
+                          100.0, 1000.0)
+    step: float = same_as(InterpolationSettings, 'step', text='Step of the observer, a whole number of times in a '
+                                                              'period of the sensors')
+    command_wait: float = same_as(InterpolationSettings, 'command_wait')
+    give_up_after: float = same_as(InterpolationSettings, 'lost_after')
+
+
+@dataclass(frozen=True)
+class CompiledPayloadSettings(Settings):
+    """Tuning of the mass that the compiled estimator has."""
+
+    low_pass_gain: float = same_as(PayloadSettings, 'low_pass_gain')
+    window: int = same_as(PayloadSettings, 'window')
+    min_speed: float = same_as(PayloadSettings, 'min_speed')
+    significance: float = same_as(PayloadSettings, 'significance')
+    guard_time: float = same_as(PayloadSettings, 'guard_time')
+    max_acceleration_share: float = same_as(PayloadSettings, 'max_acceleration_share')
+    max_sample_share: float = same_as(PayloadSettings, 'max_sample_share')
+    max_interval_share: float = same_as(PayloadSettings, 'max_interval_share')
+    stroke_margin: float = same_as(PayloadSettings, 'stroke_margin')
+    batch_time: float = same_as(PayloadSettings, 'batch_time')
+
+    def of_payload(self) -> PayloadSettings:
+        """The same with the defaults of what it does not have."""
+        return PayloadSettings(**vars(self))
 
 
 @dataclass(frozen=True)

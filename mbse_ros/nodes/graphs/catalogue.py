@@ -14,8 +14,10 @@ from ...simulation.linkage import LinkagePlantSettings
 from ...streams.interpolation import InterpolationSettings
 from ...streams.tracking import TrackingSettings
 from ..base.node_settings import (
+    CompiledPayloadSettings,
     DisplayNodeSettings,
     DisplayTuning,
+    EstimatorNodeSettings,
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
     ManagedSettings,
@@ -62,6 +64,8 @@ NODES: dict[str, Executable] = {
     'observer_node': Executable('Segments to states of the hydraulic machine.', (ObserverNodeSettings,),
                                 ObserverSettings),
     'payload_node': Executable('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
+    'estimator_node': Executable('Sensor samples to state and payload mass in compiled C, in place of the three nodes '
+                                 'before it.', (EstimatorNodeSettings, ObserverSettings, CompiledPayloadSettings)),
     'plant_node': Executable('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Executable('Measured and estimated machine and payload as markers for RViz.',
                                      (ManagedSettings,), VisualizationSettings),

@@ -24,6 +24,7 @@ from ...sources.map import NO_MAP, load_sources
 from ...streams.tracking import TrajectoryTracking
 from ..base.node_settings import (
     DisplayNodeSettings,
+    EstimatorNodeSettings,
     ManagedSettings,
     ObserverNodeSettings,
     PlantSettings,
@@ -97,6 +98,9 @@ class MachineArguments(GraphArguments):
     cycle: str = same_as(PlantSettings, 'cycle')
     visualization: bool = setting(True, 'Start visualization_node: the markers for RViz')
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
+    compiled: bool = setting(False, 'Start estimator_node, compiled C, instead of these three, for sensors that send '
+                                    'at the same instants')
+    compiled_rate: float = same_as(EstimatorNodeSettings, 'rate')
     outputs: bool = setting(False, 'Start outputs_node; in a namespace all frames begin with it')
     trajectory: bool = setting(False, 'Start trajectory_node; the simulated machine needs cycle:=topic')
     predict_rate: float = same_as(ObserverNodeSettings, 'predict_rate')
@@ -139,7 +143,10 @@ def machine_graph(arguments: MachineArguments) -> Graph:
                sensor_reliability=a.reliability, **a.real_time, **(PATIENT if a.simulate else {})),
         a.node('observer_node', estimator=a.estimator, wait_subscribers=readers + 1 - linked, **a.estimating),
         a.node('payload_node', wait_subscribers=readers, **a.estimating))
-    if a.composed:
+    if a.compiled:
+        nodes = (a.node('estimator_node', sources=sources, estimator=a.estimator, rate=a.compiled_rate,
+                        wait_subscribers=readers, sensor_reliability=a.reliability, **a.estimating),)
+    elif a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
     drawings = [a.node('visualization_node', frame_id=frame)] if a.visualization else []
@@ -158,6 +165,8 @@ def check_machine(arguments: MachineArguments) -> Machine:
     machine = ManagedSettings(machine=a.machine, valve=a.valve, scale_file=a.scale_file, attachment=a.attachment).load()
     if a.scale or a.display:
         check_weighs(machine)
+    if a.compiled:
+        _check_compiled(a, machine)
     if a.outputs:
         check_single(machine)
     if a.trajectory:
@@ -184,3 +193,16 @@ def check_machine(arguments: MachineArguments) -> Machine:
         if a.cycle != 'topic':
             cycle_by_name(a.cycle, machine, a.seed)
     return machine
+
+
+def _check_compiled(arguments: MachineArguments, machine: Machine) -> None:
+    """Raise SettingError for what estimator_node does not do."""
+    # here, because they import the whole estimator
+    from ...embedded.tables import EstimatorSetup
+    from ...payload.mass import PayloadSettings
+    from ..native.library import check_compiled
+    if arguments.predict_rate:
+        raise SettingError('predict_rate', arguments.predict_rate, '0.0 with compiled:=true: estimator_node has no '
+                                                                   'state/predicted')
+    check_compiled(EstimatorSetup(machine, ObserverSettings(estimator=arguments.estimator), PayloadSettings(),
+                                  arguments.compiled_rate))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .publisher import Arrivals
 
 SPACE = 'mbse_benchmark'
+WAYS = {'composed': 'one process', 'separate': 'processes', 'compiled': 'compiled'}      # and how a line names them
 WARM_UP = 2.0           # s that do not count: the first functions called, the first state
 START = 180.0           # s until all runs, compilation included
 QUIET = 3.0             # s without a message after which nothing more is expected
@@ -65,9 +66,10 @@ def check_rates(rates: Iterable[int]) -> None:
             raise SettingError('rates', rate, '1000 Hz divided by a whole number: the observer has steps of 1 ms')
 
 
-def measure_graph(machine: str, sets: Sets, rate: int, composed: bool) -> GraphCost:
-    """Interpolation, observer and payload with samples of `sensor_sets`."""
-    graph = machine_graph(MachineArguments(machine=machine, simulate=False, composed=composed, visualization=False,
+def measure_graph(machine: str, sets: Sets, rate: int, way: str) -> GraphCost:
+    """The machine's estimation, in one of the `WAYS`, with samples of `sensor_sets`."""
+    graph = machine_graph(MachineArguments(machine=machine, simulate=False, composed=way == 'composed',
+                                           compiled=way == 'compiled', compiled_rate=float(rate), visualization=False,
                                            sensor_reliability='reliable', namespace=SPACE))
     return _measured(graph.processes, sets, rate, 'payload', PAYLOAD)
 
@@ -205,22 +207,22 @@ class _Measurement:
             self._log.append(line)
 
 
-def benchmark_rows(machine: str, rates: Iterable[int], ways: Iterable[bool], seconds: float) -> Iterable[
-        tuple[int, bool, GraphCost, GraphCost]]:
-    """Rate, whether composed, the graph and the pass-through, one after the other."""
+def benchmark_rows(machine: str, rates: Iterable[int], ways: Iterable[str], seconds: float) -> Iterable[
+        tuple[int, str, GraphCost, GraphCost]]:
+    """Rate, way, the graph and the pass-through, one after the other."""
     known = load_machine(machine)
     for rate in rates:
         sets = sensor_sets(known, rate, seconds)
         passed = None
-        for composed in ways:
-            graph = measure_graph(machine, sets, rate, composed)
+        for way in ways:
+            graph = measure_graph(machine, sets, rate, way)
             passed = passed or measure_pass_through(segment_sets(known, rate, seconds), rate)
-            yield rate, composed, graph, passed
+            yield rate, way, graph, passed
 
 
-def row(rate: int, composed: bool, graph: GraphCost, passed: GraphCost) -> Mapping[str, object]:
+def row(rate: int, way: str, graph: GraphCost, passed: GraphCost) -> Mapping[str, object]:
     """A run as the result has it."""
     p50, p99 = np.percentile(graph.latency_ms, [50, 99])
     share, = passed.share.values()
-    return {'rate_hz': rate, 'composed': composed, 'messages': graph.sent, 'lost': graph.lost, 'p50_ms': float(p50),
+    return {'rate_hz': rate, 'way': way, 'messages': graph.sent, 'lost': graph.lost, 'p50_ms': float(p50),
             'p99_ms': float(p99), 'cpu_share': graph.share, 'passthrough_cpu_share': share}
