@@ -44,7 +44,8 @@ def table(rows: list[dict]) -> str:
     for (name, begin), own in kinds.items():
         if harmless(own):
             known.setdefault(name, []).append(begins(begin))
-    found = ', '.join(f'{name} ({", ".join(times)})' for name, times in known.items())
+    found = ', '.join(name if len(times) == sum(kind == name for kind, _ in kinds) else f'{name} ({", ".join(times)})'
+                      for name, times in known.items())
     return '\n'.join([f'{len(rows)} runs, {date.today()}. Reported in each run, no mass wrong: {found}.',
                       '', f'| {" | ".join(COLUMNS)} |', f'|{"---|" * len(COLUMNS)}',
                       *(line(*key, own) for key, own in kinds.items() if not harmless(own))])

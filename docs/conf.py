@@ -38,7 +38,7 @@ python_use_unqualified_type_names = True
 nitpicky = True         # but for names of other packages, of what is imported for type checkers alone, and of rooms
                         # below `api`, which have no page: they may be renamed
 nitpick_ignore_regex = [
-    (r'py:.*', r'(numpy|np|casadi|pandas|matplotlib|collections\.abc|enum|pathlib)\..*'
+    (r'py:.*', r'(numpy|np|casadi|pandas|xarray|matplotlib|collections\.abc|enum|pathlib)\..*'
                r'|Path|(dict|Mapping)\[str|tuple\[~?[\w.]+'),
     (r'py:class', r'[A-Z]\w+'),
     (r'py:(class|obj)', r'mbse_ros\.(?!api\.)\w+\..*'),
