@@ -69,7 +69,7 @@ def test_the_graph_publishes_it_at_its_rate_and_it_is_of_now(tmp_path: Path) -> 
     """Of a simulated machine, in one process with the other nodes: as many as asked for, each between two states."""
     parameters = tmp_path / 'predict.yaml'
     parameters.write_text('observer_node:\n  ros__parameters:\n    predict_rate: 50.0\n')
-    words = ['up', 'machine', 'machine:=patu655_lift', 'payload:=80', f'params_file:={parameters}', 'duration:=20']
+    words = ['up', 'machine', 'machine:=patu655_lift', 'payload:=80', f'params_file:={parameters}', 'duration:=120']
     peer = Peer(**{'state/predicted': HydraulicState, 'state': HydraulicState})
     graph = subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', *words], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
