@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .api.samples import Samples
     from .api.simulate import simulate
     from .api.simulate_batch import simulate_batch
+    from .api.study import study
     from .api.topics import topics
     from .api.tune import tune
     from .report.compare import compare
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ['Observer', 'Samples', 'calibrate', 'check', 'check_data', 'compare', 'errors', 'estimate', 'export_c',
            'fleet', 'inverse_dynamics', 'load', 'loads', 'new', 'observability', 'read_bag', 'read_result', 'simulate',
-           'simulate_batch', 'smooth', 'topics', 'tune', 'write_bag']
+           'simulate_batch', 'smooth', 'study', 'topics', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'fleet': 'loads', 'read_bag': 'bags', 'smooth': 'estimate',
             'write_bag': 'bags'}
 _ELSEWHERE = {'compare': '.report.compare', 'read_result': '.report.saved'}

@@ -35,10 +35,9 @@ from ..sources.map import SourceMap
 from ..sources.reader import mechanism_reader, sample_reader
 from ..sources.topic_samples import UnusableSample
 from .checked import checked
-from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
 from .results.simulations import MachineSimulation, MotionSimulation
-from .samples import Columns, Samples, as_samples
+from .samples import Columns, Samples, as_samples, stage_rows
 
 NAMESPACE = r'/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?'
 Writable = Samples | Columns | MachineSimulation | MotionSimulation
@@ -261,6 +260,24 @@ def read_sensors(path: Path, model: Model, channels: Sequence[str], dt: float | 
             for name in model.inputs]
     return SensorTable(t, np.column_stack([_nearest(t, item, series_start(series)) for item in series]),
                        np.column_stack(held) if held else np.zeros((len(t), 0)), tuple(warnings), channels)
+
+
+def table_samples(path: Path, model: Model, sensors: Sequence[str] = ()) -> Samples:
+    """Samples of a mechanism's CSV table at its own times, see ``read_sensors``; ``sensors``: default those of which it
+    has columns. Raises BagError."""
+    try:
+        with open(regular(path), newline='', encoding='utf-8-sig') as file:
+            heads = {head.partition('[')[0].strip() for head in next(csv.reader(file), [])}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BagError(str(path), f'is not a table: {said_of(error)}') from error
+    known = tuple(sensors) or tuple(model.description.mechanical_sensors)
+    channels = [name for name in problem(model, known).channels if sensors or name in heads]
+    if not channels:
+        raise BagError(str(path), f'no column of {", ".join(known)}; there are {", ".join(sorted(heads))}')
+    found = _from_table(path, channels, model.inputs)
+    if not found:
+        raise BagError(str(path), f'no samples of {", ".join(channels)}')
+    return Samples.of({name: tuple(np.array(rows).T) for name, rows in found.items()})      # type: ignore[misc]
 
 
 def series_start(series: Sequence[np.ndarray]) -> float:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..description.presets import preset_words
 from ..dynamics.model import Model
 from ..errors import SettingError, check_positive, refuse_options
@@ -19,7 +17,7 @@ from ..machine import Machine
 from ..progress import lengthy
 from .checked import checked
 from .load import Loadable, loaded_sources, recorded
-from .samples import Columns, Samples, as_samples
+from .samples import Columns, Samples, as_samples, stage_rows
 
 if TYPE_CHECKING:
     from ..offline.estimate import MachineEstimate
@@ -41,7 +39,8 @@ def estimate(log: Log, machine: Loadable | None = None, *, mechanism: Loadable |
              scale: str | Path | None = None) -> MachineEstimate | MotionEstimate:
     """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
 
-    ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
+    ``log``: path of a bag, of a mechanism also of a CSV table (as of ``tune``), ``Samples``, or a mapping from channels
+    to (t, values), each (k,), s and SI, at times of
     their own. ``machine``: name, path, or what ``load`` gave, default the one that the bag names; with cylinders the
     result is a ``MachineEstimate``, else a ``MotionEstimate``. ``mechanism``: the same instead, of a machine its motion
     by a filter of mechanisms. ``tuning``: as ``--set`` of the command line, by name or as words:
@@ -144,6 +143,10 @@ def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequenc
     )
     settings = linkage_settings(tuning)
     try:
+        if isinstance(log, (str, Path)) and Path(log).suffix.lower() == '.csv':
+            from .bags import table_samples  # here, as it takes its time to import
+            refuse_options('a bag', {'sources': sources, 'namespace': namespace})
+            log = table_samples(Path(log), model, sensors)
         if isinstance(log, (str, Path)):
             found = estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend,
                                          loaded_sources(sources))
@@ -158,25 +161,6 @@ def of_mechanism(log: Log, model: Model, tuning: Sequence[str], sensors: Sequenc
     if output is not None:
         found.write_bag(Path(output))
     return found
-
-
-def stage_rows(samples: Samples) -> list[tuple[int, dict[str, float]]]:
-    """Samples as the stage takes them: inputs, which are of the step before a time, at the start of that step. An
-    instant at which all are missing is one, too."""
-    t, stamps = samples.t, samples.stamps_ns
-    before = np.concatenate([[0], stamps[:-1]]) if len(t) > 1 else np.zeros(1, dtype=np.int64)
-    if len(t) > 1:
-        before[0] = max(0, 2 * stamps[0] - stamps[1])
-    rows: list[tuple[int, dict[str, float]]] = []
-    nothing = {name: np.nan for name in samples.names if not name.startswith('input/')}
-    for k, row in enumerate(samples.values.tolist()):
-        here = {name: value for name, value in zip(samples.names, row) if value == value}
-        inputs = {name: value for name, value in here.items() if name.startswith('input/')}
-        if inputs:
-            rows.append((int(before[k]), inputs))
-        measured = {name: value for name, value in here.items() if name not in inputs}
-        rows.append((int(stamps[k]), measured or nothing))
-    return [(stamp, values) for stamp, values in rows if values]
 
 
 def _owners(samples: Samples, model: Model) -> tuple[str, ...]:

@@ -126,3 +126,22 @@ def _pair(name: str, pair: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, n
     if times.ndim != 1 or times.shape != values.shape or not times.size:
         raise SettingError(name, (times.shape, values.shape), 'times and values, two arrays of one length')
     return times, values
+
+
+def stage_rows(samples: Samples) -> list[tuple[int, dict[str, float]]]:
+    """Samples as the stage takes them: inputs, which are of the step before a time, at the start of that step. An
+    instant at which all are missing is one, too."""
+    t, stamps = samples.t, samples.stamps_ns
+    before = np.concatenate([[0], stamps[:-1]]) if len(t) > 1 else np.zeros(1, dtype=np.int64)
+    if len(t) > 1:
+        before[0] = max(0, 2 * stamps[0] - stamps[1])
+    rows: list[tuple[int, dict[str, float]]] = []
+    nothing = {name: np.nan for name in samples.names if not name.startswith('input/')}
+    for k, row in enumerate(samples.values.tolist()):
+        here = {name: value for name, value in zip(samples.names, row) if value == value}
+        inputs = {name: value for name, value in here.items() if name.startswith('input/')}
+        if inputs:
+            rows.append((int(before[k]), inputs))
+        measured = {name: value for name, value in here.items() if name not in inputs}
+        rows.append((int(stamps[k]), measured or nothing))
+    return [(stamp, values) for stamp, values in rows if values]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError, check_choice
-from .arguments import Backend, Cluster, Jobs, Json, Plots, SetOfMachine, names_of, whole_numbers
+from .arguments import Backend, Cluster, Jobs, Json, Plots, SetOfMachine, hand_over, names_of, whole_numbers
 
 SOURCES = Path(__file__).resolve().parents[2] / 'benchmarks'        # of a source tree
 IN_SOURCES = ('kernels', 'pipeline', 'startup', 'bags', 'energy', 'simulation', 'formulations', 'scaling', 'growth',
@@ -23,7 +23,8 @@ benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and 
 
 
 @benchmark.command()
-def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all.')] = 'all',
+def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all; or any file: --mechanism '
+                                                       'rig.yaml --sensors encoder,gyro.')] = 'all',
                sensors: Annotated[str | None, typer.Option(
                    help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
                estimators_: Annotated[str | None, typer.Option(
@@ -40,9 +41,27 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
 
     Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
+    if mechanism not in ('four_bar', 'five_bar', 'all'):
+        _study(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, cluster, duration, json_, output)
+        return
     from ..studies.estimators import run_estimators
     run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output,
                    backend, cluster, options)
+
+
+def _study(mechanism: str, sensors: Sequence[str], filters: Sequence[str], runs: int, jobs: int,
+           cluster: str | None, duration: float, json_file: Path | None, output: Path | None) -> None:
+    """Of a mechanism of one's own."""
+    from ..api.study import study
+    from ..filters.filters import CHOOSY, OF_MECHANISMS
+    from ..report.files import check_file, check_folder
+    check_file(json_file)
+    check_folder(output)
+    found = study(mechanism, list(filters) or [name for name in OF_MECHANISMS if name not in CHOOSY],
+                  list(sensors) or None, runs, jobs=jobs, cluster=cluster, duration=duration)
+    if output is not None:
+        found.report(output)
+    hand_over(found, json_file)
 
 
 @benchmark.command()

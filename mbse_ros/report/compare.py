@@ -29,8 +29,9 @@ def compare(results: Mapping[str, Result], *names: str, truth: Result | None = N
     >>> found = {name: Observer('four_bar', name, ['encoder']).run(motion.samples) for name in ('UKF', 'errorEKF_FE')}
     >>> compare(found, 'theta', 'theta_dot', truth=motion).savefig('filters.pdf')
     """
-    if not results or not all(isinstance(item, Result) for item in results.values()):
-        raise SettingError('results', list(results), 'results by name, one or more: {"UKF": ..., "DEKF": ...}')
+    if not isinstance(results, Mapping) or not results or not all(
+            isinstance(item, Result) for item in results.values()):
+        raise SettingError('results', type(results).__name__, 'results by name, one or more: {"UKF": ..., "DEKF": ...}')
     first = next(iter(results.values()))
     wanted = names or tuple(item.name for item in first_panels(first.main_series()))
     chosen = {label: {item.name: item for item in result.chosen(wanted)} for label, result in results.items()}

@@ -46,6 +46,8 @@ def read_result(path: str | Path) -> SavedResult:
     >>> bool((read_result(found.save('motion.npz'))['theta'] == found['theta']).all())
     True
     """
+    if not isinstance(path, (str, Path)):
+        raise SettingError('path', path, 'a name or a path')
     try:
         with np.load(regular(path), allow_pickle=False) as file:
             data = {name: file[name] for name in file.files}
