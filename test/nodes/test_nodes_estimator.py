@@ -3,6 +3,9 @@
 and refuses; any bytes."""
 
 import ctypes
+import json
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import Peer, ros
+from source_tree import ROOT
 from std_srvs.srv import Trigger
 
 from mbse_ros.bags.channel_samples import SensorFields
@@ -190,6 +194,17 @@ def test_what_it_does_not_do_is_refused():
         machine_graph(MachineArguments(compiled=True, preset='paper'))
     names = [process.name for process in machine_graph(MachineArguments(compiled=True)).processes]
     assert names == ['estimator_node', 'visualization_node', 'plant_node']
+
+
+def test_a_bag_at_four_times_its_speed_gives_the_same_masses(tmp_path):
+    """By both graphs as processes; what is absent or differs would have to be counted in the diagnostics."""
+    file = tmp_path / 'replays.json'
+    done = subprocess.run([sys.executable, str(ROOT / 'benchmarks' / 'replays.py'), '--rates', '4', '--seconds', '4',
+                           '--busy', '0', '--json', str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(file.read_text())['rows']
+    assert [(row['way'], row['expected']) for row in rows] == [('composed', 399), ('compiled', 399)]
+    assert all(row['counted'] or not row['absent'] + row['differ'] for row in rows)
 
 
 def test_over_dds_the_masses_are_those_of_the_pipeline():
