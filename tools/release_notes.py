@@ -11,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # file -> what stands before its version and after it
 PLACES = {'mbse_ros/version.py': r"__version__ = '(.*)'", 'package.xml': r'<version>(.*)</version>',
-          'CITATION.cff': r'\nversion: (.*)\n', 'CHANGELOG.rst': r'\^\n\n(\S+).*\n-+\n'}
+          'CITATION.cff': r'\nversion: (.*)\n', 'packaging/conda/recipe.yaml': r'\n  version: (\d.*)\n',
+          'CHANGELOG.rst': r'\^\n\n(\S+).*\n-+\n'}
 
 
 def versions(root: Path = ROOT) -> dict[str, str]:

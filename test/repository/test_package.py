@@ -108,7 +108,7 @@ def test_version_is_the_same_everywhere():
     """The changelog's may be ``Forthcoming``; a tag is refused then."""
     found = release_notes.versions()
     assert found.pop('CHANGELOG.rst') in (mbse_ros.__version__, 'Forthcoming')
-    assert set(found.values()) == {mbse_ros.__version__} and len(found) == 3
+    assert set(found.values()) == {mbse_ros.__version__} and len(found) == 4
 
 
 def test_metadata_of_the_python_package_stand_in_one_place():
@@ -128,14 +128,14 @@ def test_metadata_of_the_python_package_stand_in_one_place():
 
 def test_a_release_has_the_notes_of_its_version_and_no_other(tmp_path):
     for name in release_notes.PLACES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / 'CHANGELOG.rst').write_text('^\nChangelog\n^\n\n9.1.0 (2030-01-01)\n------------------\n* new ``a``\n\n'
                                             '9.0.0 (2029-01-01)\n------------------\n* old\n')
     version = mbse_ros.__version__
     with pytest.raises(SystemExit, match=re.escape(f"CHANGELOG.rst: got '9.1.0', expected {version!r}")):
         release_notes.notes(version, tmp_path)
-    for name in ('mbse_ros/version.py', 'package.xml', 'CITATION.cff'):
+    for name in release_notes.PLACES.keys() - {'CHANGELOG.rst'}:
         with pytest.raises(SystemExit, match=f'{name}: got'):
             release_notes.notes('9.1.0', tmp_path)
         (tmp_path / name).write_text((tmp_path / name).read_text().replace(version, '9.1.0'))
@@ -251,3 +251,18 @@ def test_locks_hold_all_that_is_required(distro):
     assert set(wanted) <= set(lock)
     assert all('==' in rest for rest in lock.values())
     assert {name: rest for name, rest in wanted.items() if '==' in rest and '[' not in rest}.items() <= lock.items()
+
+
+def test_recipe_and_entry_of_rosdistro_say_what_the_package_says():
+    """As YAML, against pyproject's lists; conda calls one package otherwise. Neither was built."""
+    recipe = yaml.safe_load((ROOT / 'packaging' / 'conda' / 'recipe.yaml').read_text())
+    run = dict(line.split(' ', 1) for line in recipe['requirements']['run'])
+    assert run.pop('python') == '>=3.10'
+    run['matplotlib'] = run.pop('matplotlib-base')
+    assert run == required('python.in')
+    assert recipe['about']['summary'] == MANIFEST.find('description').text
+    assert recipe['about']['license'] == MANIFEST.find('license').text
+    assert recipe['build']['python']['entry_points'] == ['mbse = mbse_ros.cli:main']
+    entry = yaml.safe_load((ROOT / 'packaging' / 'rosdistro.yaml').read_text())['repositories']
+    assert list(entry) == [MANIFEST.find('name').text] and {'doc', 'source', 'status'} == set(entry['mbse_ros'])
+    assert all(entry['mbse_ros'][kind]['type'] == 'git' for kind in ('doc', 'source'))

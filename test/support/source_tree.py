@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ('.ci', '.github', 'benchmarks', 'cmake', 'config', 'examples', 'launch', 'mbse_ros', 'msg', 'rviz', 'srv',
-           'test', 'tools')
+FOLDERS = ('.ci', '.github', 'benchmarks', 'cmake', 'config', 'examples', 'launch', 'mbse_ros', 'msg', 'packaging',
+           'rviz', 'srv', 'test', 'tools')
 
 
 def files() -> Iterator[Path]:
