@@ -9,6 +9,7 @@ from source_tree import ROOT
 import mbse_ros
 
 TEXT = (ROOT / 'CHANGELOG.rst').read_text()
+LONGEST = 200       # characters of an entry: what changes for a user, the page of docs/ says the rest
 SECTION = re.compile(r'^(Forthcoming|\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\))\n(-+)$', re.MULTILINE)
 
 
@@ -31,6 +32,8 @@ def problems(text, version):
             found.append(f'{heading} has no entries')
         found += [f'{heading}: {line}' for line in lines if not line.startswith(('* ', '  '))]
         entries = [line for line in lines if line.startswith('* ')]
+        whole = re.split(r'\n(?=\* )', '\n'.join(lines))
+        found += [f'{heading}: longer than {LONGEST}: {entry[:40]}' for entry in whole if len(entry) > LONGEST]
         found += [f'{heading}: twice: {entry}' for entry in set(entries) if entries.count(entry) > 1]
     headings = list(sections(text))
     numbers = [tuple(map(int, heading.split()[0].split('.'))) for heading in headings if heading != 'Forthcoming']
@@ -53,6 +56,8 @@ HEAD = '^^^\nChangelog for package mbse_ros\n^^^\n\n'
     (HEAD + '0.1.0 (2026-01-01)\n------------------\n* b\n', ['no section for 0.2.0, nor Forthcoming']),
     (HEAD + 'Forthcoming\n-----------\n* a\nb\n* a\n', ['Forthcoming: b', 'Forthcoming: twice: * a']),
     (HEAD + 'Forthcoming\n---\n', ['underline of Forthcoming', 'Forthcoming has no entries']),
+    (HEAD + 'Forthcoming\n-----------\n* ' + 99 * 'a ' + '\n  b\n* c\n', [
+        'Forthcoming: longer than 200: * ' + 19 * 'a ']),
     ('Forthcoming\n-----------\n* a\n', ['title']),
     (HEAD + '0.1.0 (2026-01-01)\n------------------\n* b\n\n0.2.0 (2026-12-01)\n------------------\n* a\n',
      ['order of the sections', 'no section for 0.2.0, nor Forthcoming'])])
