@@ -24,6 +24,7 @@ from ..report.data import Table
 from ..report.files import write_json, write_table
 from ..report.result import Answer
 from ..report.text import number
+from ..resources import write_whole
 from ..simulation.three_simulations import wrong_model
 from ..studies.many import kept, many
 from ..workers import processors
@@ -140,7 +141,7 @@ class Study(Answer):
             np.array([bool(row['failed']) for row in self.rows], dtype=float),
             *(np.array([np.nan if row.get(name) is None else row[name] for row in self.rows], dtype=float)
               for name in names)])
-        self.plot().savefig(place / 'study.pdf')
+        write_whole(place / 'study.pdf', lambda part: self.plot().savefig(part, format='pdf'))
         return place
 
 

@@ -38,8 +38,9 @@ def save_result(result: Any, path: Path, covariance: str) -> Path:
     arrays |= {f'array_{name}': value for name, value in result._saved().items()}
     if covariance == 'full':
         arrays['array_covariances'] = full
-    def write(place: Path) -> None:
-        with place.open('wb') as stream:
+
+    def write(part: Path) -> None:
+        with open(part, 'wb') as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
     write_whole(path, write)
     return path
