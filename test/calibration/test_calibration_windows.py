@@ -51,8 +51,8 @@ def test_the_bend_is_that_of_the_mean_over_the_motion() -> None:
     states = np.tile(X, (len(x), 1))
     states[:, :2] = z
     numbers = loader().machine.parameters.mean
-    missing = np.asarray(loader()._missing(there.T, states.T, numbers, 0.0)).T
-    at_mean = np.asarray(loader()._missing(near.T, X.T, numbers, 0.0)).T
+    missing = np.asarray(loader().unbalanced(there.T, states.T, numbers, 0.0)).T
+    at_mean = np.asarray(loader().unbalanced(near.T, X.T, numbers, 0.0)).T
     bend = loader().bend(near, X, HALF, 0.0)
     assert np.abs(bend).max() > 1.0
     np.testing.assert_allclose(bend[0], weight @ missing - at_mean[0], rtol=0.05, atol=0.02)

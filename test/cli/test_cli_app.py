@@ -97,7 +97,7 @@ def test_usage_errors(words, text):
 
 @pytest.mark.parametrize('error, status, text', [
     (FileNotFoundError(2, 'No such file', 'x/y'), 2, 'mbse: x/y: No such file\n'),
-    (OSError('disk full'), 2, 'mbse: files: disk full\n'), (KeyboardInterrupt(), 130, '')])
+    (OSError('disk full'), 2, 'mbse: files: disk full\n'), (KeyboardInterrupt(), 130, 'mbse: interrupted\n')])
 def test_how_it_ends(error, status, text, monkeypatch):
     def app(**_):
         raise error
@@ -138,8 +138,8 @@ def test_the_command_line_starts_at_once():
      'use_sim_time, rviz, autostart, record, sensor_reliability, frame, preset, params_file, '
      'thread_priority, cpu_affinity, '
      'lock_memory, latency_budget, remap, machine, valve, attachment, estimator, sources, payload, cycle, '
-     'visualization, composed, outputs, trajectory, predict_rate, scale, scale_records, scale_file, display, '
-     'display_host, display_port, display_token_file, cycles'),
+     'visualization, composed, compiled, compiled_rate, outputs, trajectory, predict_rate, scale, scale_records, '
+     'scale_file, display, display_host, display_port, display_token_file, cycles'),
     (['crane', 'estimator:=UKF'], "estimator: got 'UKF', expected one of hydraulic"),
     (['linkage', 'estimator:=hydraulic'], "estimator: got 'hydraulic', expected a machine with hydraulics; else one"),
     (['crane', 'payload:=much'], "payload: got 'much'"),

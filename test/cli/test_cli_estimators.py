@@ -39,7 +39,7 @@ def test_benchmark(tmp_path):
 
 def test_benchmark_refusals(tmp_path):
     start = ('benchmark', 'estimators')
-    assert refused(*start, '--mechanism', 'six_bar').startswith("--mechanism: got 'six_bar', expected one of")
+    assert refused(*start, '--mechanism', 'six_bar').startswith("six_bar: mechanism: got 'six_bar', expected a path")
     assert refused(*start, '--sensors', 'radar').startswith("--sensors: got 'radar'")
     assert refused(*start, '--estimators', 'KF').startswith("--estimators: got 'KF'")
     assert refused(*start, '--duration', 1).startswith('--duration')
