@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
@@ -104,10 +104,16 @@ def _end_in_order() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
-def stop(workers: Executor) -> None:
-    """End what the processes of this computer are doing; what a cluster does goes on."""
-    for process in tuple((getattr(workers, '_processes', None) or {}).values()):
+def stop(workers: Executor, waiting: MutableMapping[Future[Any], Any] | MutableSequence[Future[Any]]) -> None:
+    """End what the processes of this computer are doing; what a cluster does goes on.
+
+    Of processes that end, the pool itself fails the futures that are ``waiting``. They are left to it: before Python
+    3.12 its thread ends with a traceback at one that is cancelled."""
+    processes = tuple((getattr(workers, '_processes', None) or {}).values())
+    for process in processes:
         process.terminate()
+    if processes:
+        waiting.clear()
 
 
 def cluster(address: str) -> Callable[[], Executor]:
@@ -144,10 +150,11 @@ def results(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, address: 
         for done in as_completed(futures):
             yield done.result()
     except BrokenExecutor as error:
+        stop(workers, futures)
         raise SettingError('jobs', jobs, f'processes that live until their work is done, or 1 for none: {error}'
                            ) from None
     except (KeyboardInterrupt, GeneratorExit):
-        stop(workers)
+        stop(workers, futures)
         raise
     finally:
         for future in futures:

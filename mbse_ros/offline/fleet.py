@@ -285,6 +285,7 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
     workers = make()
     running: dict[Future[Done], Task] = {}
     finished: SimpleQueue[Future[Done]] = SimpleQueue()
+    broken = False
     try:
         while not lost and (running or left):
             while left and len(running) < window and not (alone and running):
@@ -297,8 +298,9 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
                     done = future.result()
                 except MbseError:
                     raise
-                except (BrokenExecutor, CancelledError):
+                except (BrokenExecutor, CancelledError) as error:
                     lost.append(task)
+                    broken |= isinstance(error, BrokenExecutor)
                     continue
                 except Exception as error:      # of a cluster: its workers died of this bag
                     done = _failed(task, f'{type(error).__name__}: {error}'[:500])
@@ -306,8 +308,10 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
             if alone:
                 break
         lost += running.values()
+        if broken:
+            stop(workers, running)
     except (KeyboardInterrupt, GeneratorExit):
-        stop(workers)
+        stop(workers, running)
         raise
     finally:
         for future in running:
