@@ -20,6 +20,7 @@ from ..dynamics.model import Model
 from ..errors import MbseError, SettingError, check_names, check_positive
 from ..filters.filters import START, default_stddev
 from ..offline.consistency import bounds
+from ..report.compare import COLORS
 from ..report.data import Table
 from ..report.files import write_json, write_table
 from ..report.result import Answer
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 KEYS = 'study', 'filter', 'run'
 MEANS = 'nees', 'nees_inside', 'nis', 'lost', 'us_per_sample'
-PALETTE = '#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000'
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Study(Answer):
             style_axes(ax)
             for k, who in enumerate(self.filters):
                 found = self.column(who, name)
-                ax.plot(k + np.linspace(-0.2, 0.2, len(found)), found, '.', color=PALETTE[k % len(PALETTE)])
+                ax.plot(k + np.linspace(-0.2, 0.2, len(found)), found, '.', color=COLORS[k % len(COLORS)])
                 ax.plot([k - 0.3, k + 0.3], 2 * [float(np.median(found)) if len(found) else np.nan], 'k-', linewidth=1)
             if expected:
                 ax.axhline(expected, color='#888888', linestyle='--', linewidth=1)
@@ -154,7 +154,7 @@ def study(mechanism: Loadable, filters: Sequence[Estimator], sensors: Sequence[s
     what ``load`` gave from a file).
 
     Each run draws the noise of the ``sensors`` (default all) at ``rate``, Hz, over ``duration``, s, and the filter's
-    ``start``: standard deviations of independent positions and velocities, SI, which the filter is told. ``gravity``:
+    ``start``: standard deviations of independent positions and velocities, SI, which the filter knows. ``gravity``:
     m/s^2 that the filter's model lacks. Run k draws by ``[seed, k]``, whatever else is run. Numbers are from ``skip`` s
     on. ``logs``: Samples, or tables and bags, instead: they have no truth, only NIS. ``jobs``: processes, 'auto': all
     processors, 1 for filters of the script itself. ``file``: a JSON line for each run, written at once; the same study

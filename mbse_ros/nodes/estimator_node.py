@@ -36,7 +36,7 @@ from .base.middleware import deep_input
 from .base.node_settings import EstimatorNodeSettings
 from .base.run import STOP
 from .messages.wire import message_class
-from .native.library import COUNTS, Waits, compiled_estimator, input_topics
+from .native.library import COUNTS, OFF_RATE, Waits, compiled_estimator, input_topics
 from .native.loop import EstimatorLoop, rcl_calls
 
 HEALTH = 1.0        # s between two diagnostics
@@ -159,7 +159,7 @@ class EstimatorNode(ManagedNode[Machine]):
             if name in OFTEN and number > old:
                 yield f'{name}: {number - old} more' + (
                     f'; expected {self.settings.rate:g} Hz (rate) and one stamp for all sensors: else use '
-                    'interpolation_node, observer_node and payload_node' if 'rate' in name else '')
+                    'interpolation_node, observer_node and payload_node' if name == OFF_RATE else '')
 
 
 def _with_support(kind: Any) -> Any:

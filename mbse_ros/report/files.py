@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that can be written, refused before the work where they cannot; results as JSON, and
-tables of numbers as CSV, to the last digit."""
+"""Outputs that can be written, refused before the work where they cannot; results as JSON and .npz, and tables of
+numbers as CSV, to the last digit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BagError, SettingError
+from ..errors import BagError, SettingError, check_choice
 from ..resources import regular, write_whole
+
+COVARIANCE = 'none', 'bands', 'full'
+SAVED = 'mbse/result/1'     # format of a result as .npz
 
 
 def check_file(path: Path | None, option: str = 'json', suffixes: Sequence[str] = ()) -> None:
@@ -124,3 +127,33 @@ def parts_of(page: Path, name: str) -> tuple[str, str]:
     if not found or not closed:
         raise SettingError('page', str(page), f'a page with the marks {begin} and {end}')
     return before + begin, end + after
+
+
+def save_result(result: Any, path: Path, covariance: str) -> Path:
+    """Series with names, units and deviations, the covariances, what was odd, as .npz: see ``Result.save``."""
+    check_choice('covariance', covariance, COVARIANCE)
+    check_file(path, 'path', ('.npz',))
+    full, bands = getattr(result, 'covariances', np.zeros(0)), covariance != 'none'
+    if covariance == 'full' and not np.size(full):
+        raise SettingError('covariance', covariance, f'none or bands: a {type(result).__name__} has no covariances')
+    arrays: dict[str, np.ndarray] = {
+        'format': np.array(SAVED), 'kind': np.array(type(result).__name__), 't': result.t,
+        'names': np.array(getattr(result, 'names', ()), dtype=str), 'warnings': np.array(result.warnings, dtype=str),
+        'main': np.array([item.name for item in result.main_series()], dtype=str)}
+    series = result.series()
+    for name in ('name', 'unit', 'panel'):
+        arrays[f'series_{name}'] = np.array([getattr(item, name) for item in series], dtype=str)
+    arrays['series_values'] = np.array([item.values for item in series], dtype=float)
+    for name in ('stddev', 'lower', 'upper') if bands else ():
+        arrays[f'series_{name}'] = np.array([
+            np.full(len(result.t), np.nan) if getattr(item, name) is None else getattr(item, name) for item in series])
+        arrays[f'series_has_{name}'] = np.array([getattr(item, name) is not None for item in series])
+    arrays |= {f'array_{name}': value for name, value in result._saved().items()}
+    if covariance == 'full':
+        arrays['array_covariances'] = full
+
+    def write(part: Path) -> None:
+        with open(part, 'wb') as stream:
+            np.savez_compressed(stream, allow_pickle=False, **arrays)
+    write_whole(path, write)
+    return path

@@ -204,7 +204,7 @@ class Result(Answer):
         """Write all series into a file .npz, which ``mbse_ros.read_result`` and numpy.load read; ``covariance``:
         'none', 'bands' (deviations), or 'full': also the covariances (k, l, l) of a mechanism's filter. Gives its
         path. Raises SettingError, OSError."""
-        from .archive import save_result  # here, as it takes its time to import
+        from .files import save_result  # here, as it takes its time to import
         return save_result(self, Path(path), covariance)
 
     def _saved(self) -> dict[str, np.ndarray]:

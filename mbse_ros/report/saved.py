@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SettingError
 from ..resources import regular
-from .archive import FORMAT
+from .files import SAVED
 from .result import Result, ResultSeries
 
 
@@ -53,8 +53,8 @@ def read_result(path: str | Path) -> SavedResult:
             data = {name: file[name] for name in file.files}
     except (ValueError, BadZipFile, EOFError, KeyError) as error:
         raise SettingError('path', str(path), 'a file .npz that save() wrote') from error
-    if str(data.get('format')) != FORMAT:
-        raise SettingError('path', str(path), f'a file .npz that save() wrote, format {FORMAT}')
+    if str(data.get('format')) != SAVED:
+        raise SettingError('path', str(path), f'a file .npz that save() wrote, format {SAVED}')
     rows = []
     for k, (name, unit, panel) in enumerate(zip(*(data[f'series_{item}'].tolist() for item in
                                                   ('name', 'unit', 'panel')))):

@@ -6,24 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from mechanism_samples import RIG
 
 import mbse_ros as mbse
 
-RIG = """
-format: mbse/mechanism/1
-name: rig
-gravity: 9.81 m/s^2
-parameters: {crank: 0.1 m, coupler: 0.4 m, rocker: 0.3 m, ground: 0.45 m, start: pi/3}
-points: {A: {fixed: [0, 0]}, B: {fixed: [ground, 0]}, P1: [crank*cos(start), crank*sin(start)], P2: [0.38, 0.29]}
-bodies:
-  crank: {points: [A, P1], length: crank, mass: 0.3 kg, uniform: true}
-  coupler: {points: [P1, P2], length: coupler, mass: 0.5 kg, uniform: true}
-  rocker: {points: [P2, B], length: rocker, mass: 0.4 kg, uniform: true}
-named: {theta: {angle: crank}}
-independent: [theta]
-initial: {position: {theta: start}, velocity: {theta: 12 rad/s}}
-sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01 rad}}
-"""
 ARRAYS = 'mean', 'stddev', 'q', 'qd', 'qdd', 'force', 'innovation', 'innovation_stddev', 'used'
 
 

@@ -6,32 +6,18 @@ import json
 import numpy as np
 import pytest
 from cli_support import mbse as command
+from mechanism_samples import RIG_AT_REST
 
 import mbse_ros as mbse
 from mbse_ros.api.study import StudyCase, run_case
 from mbse_ros.errors import BagError, SettingError
-
-RIG = """
-format: mbse/mechanism/1
-name: rig
-gravity: 9.81 m/s^2
-parameters: {crank: 0.1 m, coupler: 0.4 m, rocker: 0.3 m, ground: 0.45 m, start: pi/3}
-points: {A: {fixed: [0, 0]}, B: {fixed: [ground, 0]}, P1: [crank*cos(start), crank*sin(start)], P2: [0.38, 0.29]}
-bodies:
-  crank: {points: [A, P1], length: crank, mass: 0.3 kg, uniform: true}
-  coupler: {points: [P1, P2], length: coupler, mass: 0.5 kg, uniform: true}
-  rocker: {points: [P2, B], length: rocker, mass: 0.4 kg, uniform: true}
-named: {theta: {angle: crank}}
-independent: [theta]
-sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01 rad}}
-"""
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """With a mechanism of one's own and a table of it at 40 Hz, whose stamps jitter by 2 ms."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'rig.yaml').write_text(RIG)
+    (tmp_path / 'rig.yaml').write_text(RIG_AT_REST)
     run, draw = mbse.simulate('rig.yaml', 2.0, noise=0.0), np.random.default_rng(3)
     t = np.arange(0.05, 1.95, 0.025) + 0.002 * draw.uniform(-1, 1, 76)
     values = np.interp(t, run.t, run['theta']) + 0.01 * draw.standard_normal(76)

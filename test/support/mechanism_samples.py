@@ -302,3 +302,21 @@ def parallel_cranks() -> MechanismDescription:
 PLANAR: dict[str, Callable[[], MechanismDescription]] = {f.__name__: lru_cache(f) for f in (
     pendulum, reversed_chain, four_bar, four_bar_loaded, slider_crank, inverted_slider, trammel, rod_coupled,
     three_legs, welded, driven, parallel_cranks)}
+
+# A linkage of a user's own: a crank that is fast, or that begins at rest
+RIG = """
+format: mbse/mechanism/1
+name: rig
+gravity: 9.81 m/s^2
+parameters: {crank: 0.1 m, coupler: 0.4 m, rocker: 0.3 m, ground: 0.45 m, start: pi/3}
+points: {A: {fixed: [0, 0]}, B: {fixed: [ground, 0]}, P1: [crank*cos(start), crank*sin(start)], P2: [0.38, 0.29]}
+bodies:
+  crank: {points: [A, P1], length: crank, mass: 0.3 kg, uniform: true}
+  coupler: {points: [P1, P2], length: coupler, mass: 0.5 kg, uniform: true}
+  rocker: {points: [P2, B], length: rocker, mass: 0.4 kg, uniform: true}
+named: {theta: {angle: crank}}
+independent: [theta]
+initial: {position: {theta: start}, velocity: {theta: 12 rad/s}}
+sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01 rad}}
+"""
+RIG_AT_REST = RIG.replace('velocity: {theta: 12 rad/s}', 'velocity: {theta: 0 rad/s}')

@@ -43,7 +43,8 @@ LONGEST_REASON = 600    # characters
 AGES = 4096             # as loop.c has it
 TOLERANCE = 0.1         # of a period, by which a stamp may be off the rate
 FAR_BACK = 0.1          # s: a third of interpolation's max_gap
-COUNTS = ('', 'published', 'instants without a sample', 'dropped, not at the rate', 'dropped, repeated or backward',
+OFF_RATE = 'dropped, not at the rate'
+COUNTS = ('', 'published', 'instants without a sample', OFF_RATE, 'dropped, repeated or backward',
           'dropped, unreadable', 'dropped, too many wait', 'dropped, infinite', 'ticks before their command',
           'commands between ticks', 'middleware busy', 'clock went back')
 
