@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...calibration.excitation import JointMotion, MotionPlan
-from ...calibration.identifiability import LEARNT
 from ...description.coordinate_units import unit_and_scale
 from ...machine import Machine
 from ...report.data import Table
 from ...report.result import Answer
-from ...report.text import number
+from .calibration_words import determined, undetermined
 
 EVERY, STEP = 1.0, 0.05     # s between the poses that are printed, and those in JSON
 STEPS = '''\
@@ -60,16 +59,11 @@ class CalibrationMotions(Answer):
             rows = [[f'{time:g}', *(f'{value * scale:.{1 if unit == "deg" else 3}f}'
                                     for value, (unit, scale) in zip(q, units))] for time, q in zip(t, motion.at(t)[0])]
             tables.append(Table(label, heads, rows))
-        rows = [[key, number(before), number(after)] for key, before, after in self._deviations
-                if after <= LEARNT * before]
-        return [*tables, Table('standard deviations, as in the file and as after the procedure, SI',
-                               ['number', 'before', 'after'], rows)]
+        return [*tables, determined(self._deviations)]
 
     def summary(self) -> list[str]:
         """What stays unknown."""
-        left = [key for key, before, after in self._deviations if after > LEARNT * before]
-        count = len(self._deviations)
-        return [f'not determined by this procedure, {len(left)} of {count}: ' + ', '.join(left)] if left else []
+        return undetermined(self._deviations)
 
     @property
     def _deviations(self) -> list[tuple[str, float, float]]:

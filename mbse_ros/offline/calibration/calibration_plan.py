@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.identifiability import LEARNT
 from ...calibration.plan import AROUND, FAST, PAUSE, SLOW, CandidateMotion, Plan
 from ...description.coordinate_units import unit_and_scale
 from ...filters.observability.machine import mass_accuracy
@@ -18,7 +17,7 @@ from ...machine import Machine
 from ...report.data import Table
 from ...report.result import Answer
 from ...report.text import number
-from .calibration_words import cell, position_channels, readings
+from .calibration_words import cell, determined, position_channels, readings, undetermined
 
 STEPS = '''\
 1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
@@ -86,16 +85,11 @@ class CalibrationPlan(Answer):
             *((f'with {item.load:g} kg, pose {k + 1}', item) for k, item in enumerate(found.loaded))]]
         heads = [f'{channel.name}, {unit}' for channel, (unit, _) in zip(position_channels(self.machine), units)]
         tables = [Table('positions, as their sensors measure them', ['', *heads], rows)]
-        rows = [[key, number(before), number(after)] for key, before, after in self._deviations
-                if after <= LEARNT * before]
-        return [*tables, Table('standard deviations, as in the file and as after the procedure, SI',
-                               ['number', 'before', 'after'], rows)]
+        return [*tables, determined(self._deviations)]
 
     def summary(self) -> list[str]:
         """What stays unknown, and how well the machine weighs."""
-        left = [key for key, before, after in self._deviations if after > LEARNT * before]
-        lines = [f'not determined by this procedure, {len(left)} of {len(self.found.keys)}: ' + ', '.join(left)
-                 ] if left else []
+        lines = undetermined(self._deviations)
         if self.mass_half_widths is not None:
             before, after = self.mass_half_widths
             lines.append(f'a mass, by the sensors and numbers of the file: +- {number(before)} kg (95 %) as it is, '

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...calibration.grade import Grade
 from ...calibration.held_out import HeldOut
+from ...calibration.identifiability import LEARNT
 from ...description.coordinate_units import unit_and_scale
 from ...filters.observability.mass_map import MassMap
 from ...machine import Machine
@@ -102,3 +103,19 @@ def blocks_table(blocks: Sequence[HeldOut], unit: str) -> Table:
                      number(item.mass_stddev)])
     return Table('each block of poses by the numbers of all other motion', [
         'block', 'forces', f'missing, {unit}', f'stated, {unit}', 'inside', 'mass off by, kg', 'stated, kg'], rows)
+
+
+Deviations = Sequence[tuple[str, float, float]]     # key of a number, its standard deviation before and after, SI
+
+
+def determined(deviations: Deviations) -> Table:
+    """What a procedure teaches of the numbers."""
+    rows = [[key, number(before), number(after)] for key, before, after in deviations if after <= LEARNT * before]
+    return Table('standard deviations, as in the file and as after the procedure, SI', ['number', 'before', 'after'],
+                 rows)
+
+
+def undetermined(deviations: Deviations) -> list[str]:
+    """Of which numbers it teaches nothing, a line, or none."""
+    left = [key for key, before, after in deviations if after > LEARNT * before]
+    return [f'not determined by this procedure, {len(left)} of {len(deviations)}: ' + ', '.join(left)] if left else []
