@@ -8,9 +8,11 @@ coupler's end and of the crank's angle; one independent coordinate, ``z = theta`
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from math import cos, sin, sqrt
 
 import numpy as np
-from four_bar_by_hand import COUPLER, CRANK, GROUND, MASSES, ROCKER, joints
+from four_bar_by_hand import COUPLER, CRANK, GROUND, MASSES, ROCKER
 
 DT = 0.005                                              # s
 Q_C = 9.162e-2                                          # section 12.1, rad2/s3
@@ -19,12 +21,14 @@ TRANSITION = np.array([[1.0, DT], [0.0, 1.0]])                                  
 PLANT_NOISE = Q_C * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])           # Eq. 107, by van Loan
 P0 = 0.0076                                             # section 12.1, of every state
 SIGMA_FE = 2.291e-3                                     # section 12.1, rad2/s4 a step
+LAST = np.array([[0, 0, 0, 0, 1.0]])                    # z of q
 SCALES = np.array([2.0, 2.0, 2.0, 0.5])                 # of the constraints in our four-bar, which a tolerance sees
 FORCE_NOISE = np.diag([0.0, 0.0, SIGMA_FE])             # Eq. 105
 FORCE_WALK = SIGMA_FE * np.array([[DT ** 4 / 20, DT ** 3 / 8, DT ** 2 / 6], [DT ** 3 / 8, DT ** 2 / 3, DT / 2],
                                   [DT ** 2 / 6, DT / 2, 1.0]])      # of a random walk with that variance over a step
 
 
+@cache
 def mass_matrix() -> np.ndarray:
     """M (5, 5) of uniform rods between two points: m/3 of each point, m/6 between them; theta has no mass."""
     crank, coupler, rocker = MASSES
@@ -35,6 +39,7 @@ def mass_matrix() -> np.ndarray:
     return M
 
 
+@cache
 def weights(gravity: float) -> np.ndarray:
     """Q (5,): half of each rod's weight at each of its points."""
     crank, coupler, rocker = MASSES
@@ -51,7 +56,7 @@ def constraints(q: np.ndarray) -> np.ndarray:
 def jacobian(q: np.ndarray) -> np.ndarray:
     """Phi_q (4, 5)."""
     x1, y1, x2, y2, theta = q
-    s, c = np.sin(theta), np.cos(theta)
+    s, c = sin(theta), cos(theta)
     return np.array([[x1, y1, 0, 0, 0], [x1 - x2, y1 - y2, x2 - x1, y2 - y1, 0], [0, 0, x2 - GROUND, y2, 0],
                      [s, -c, 0, 0, x1 * c + y1 * s]])
 
@@ -59,22 +64,26 @@ def jacobian(q: np.ndarray) -> np.ndarray:
 def jacobian_rate(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """d(Phi_q)/dt (4, 5)."""
     (x1, y1, _, _, theta), (v1, w1, v2, w2, omega) = q, qd
-    s, c = np.sin(theta), np.cos(theta)
+    s, c = sin(theta), cos(theta)
     return np.array([[v1, w1, 0, 0, 0], [v1 - v2, w1 - w2, v2 - v1, w2 - w1, 0], [0, 0, v2, w2, 0],
                      [omega * c, omega * s, 0, 0, v1 * c + w1 * s + omega * (y1 * c - x1 * s)]])
 
 
 def position_problem(theta: float) -> np.ndarray:
-    """q (5,) at theta."""
-    return np.append(joints(theta).ravel(), theta)
+    """q (5,) at theta: the coupler's end where two circles meet, above the line between their centres."""
+    x, y = CRANK * cos(theta), CRANK * sin(theta)
+    d = sqrt((GROUND - x) ** 2 + y ** 2)
+    a, b, along = (GROUND - x) / d, -y / d, (COUPLER ** 2 - ROCKER ** 2 + d ** 2) / (2 * d)
+    across = sqrt(COUPLER ** 2 - along ** 2)
+    return np.array([x, y, x + along * a - across * b, y + along * b + across * a, theta])
 
 
 def matrix_R(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """R (5,) of Eq. 18, ``qd = R zd``, and dR/dz (5,): with one degree of freedom ``Rdot zd`` of Eq. 19 is ``dR/dz
     zd^2``."""
-    rows = np.vstack([jacobian(q), [0, 0, 0, 0, 1.0]])
-    R = np.linalg.solve(rows, [0, 0, 0, 0, 1.0])
-    return R, np.linalg.solve(rows, np.append(-jacobian_rate(q, R) @ R, 0.0))
+    of_rates = np.linalg.inv(np.vstack([jacobian(q), LAST]))
+    R = of_rates[:, 4]
+    return R, -of_rates[:, :4] @ (jacobian_rate(q, R) @ R)
 
 
 def reduced_mass(q: np.ndarray) -> float:
@@ -144,8 +153,10 @@ def trapezoid(theta: float, zd: float, gravity: float, start: np.ndarray | None 
     before = acceleration(position_problem(theta) if start is None else start, zd, gravity, force)
     new, rate = theta + DT * zd, zd + DT * before
     for _ in range(10):      # each takes the error to a hundredth
-        after = acceleration(position_problem(new), rate, gravity, force)
+        after, last = acceleration(position_problem(new), rate, gravity, force), (new, rate)
         new, rate = theta + DT / 2 * (zd + rate), zd + DT / 2 * (before + after)
+        if abs(new - last[0]) + abs(rate - last[1]) < 1e-15:
+            break
     return new, rate
 
 
