@@ -22,17 +22,10 @@ import numpy as np
 from matplotlib import pyplot
 
 import mbse_ros as mbse
-from mbse_ros.report.data import Curve, Panel
-from mbse_ros.report.plots import draw_plots
 
 SECONDS = 3.0
 four_bar = mbse.load('four_bar')
 print(len(four_bar.names), 'coordinates,', len(four_bar.rows), 'constraints, independent:', *four_bar.independent)
-
-
-def figure(panels):
-    return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
-
 
 # %% [markdown]
 # ## The motion
@@ -64,9 +57,14 @@ def energy_errors(dt):
 
 
 errors = {dt: energy_errors(dt) for dt in (1e-3, 1e-2)}
-drawing = figure([Panel(f'energy balance, step {1e3 * dt:g} ms', 'E - E(0) [J]',
-                        [Curve(label, *curve) for label, curve in runs.items()], y_scale='symlog', threshold=1e-4)
-                  for dt, runs in errors.items()])
+drawing, places = pyplot.subplots(2, 1, figsize=(8, 7), sharex=True, layout='constrained')
+for place, (dt, runs) in zip(places, errors.items()):
+    for label, curve in runs.items():
+        place.plot(*curve, label=label)
+    place.set_yscale('symlog', linthresh=1e-4)
+    place.set(title=f'energy balance, step {1e3 * dt:g} ms', ylabel='E - E(0) [J]')
+places[1].set_xlabel('time [s]')
+legend = places[0].legend()
 for dt, runs in errors.items():
     print(f'step {1e3 * dt:g} ms')
     for label, (_, balance) in runs.items():
@@ -95,9 +93,11 @@ for label, (scheme, options) in SCHEMES.items():
     ends[label] = np.array([abs(run['theta'][-1] - true) for run in runs])
     slopes[label] = np.polyfit(np.log(steps), np.log(ends[label]), 1)[0]
     print(f'{label:<22} order {slopes[label]:.2f}')
-drawing = figure([Panel('error of theta after 1 s', 'rad', [Curve(label, 1e3 * steps, values, kind='marks')
-                                                           for label, values in ends.items()],
-                        x_label='step [ms]', x_scale='log', y_scale='log')])
+drawing, place = pyplot.subplots(layout='constrained')
+for label, values in ends.items():
+    place.loglog(1e3 * steps, values, 'o-', label=label)
+place.set(title='error of theta after 1 s', xlabel='step [ms]', ylabel='rad')
+legend = place.legend()
 assert 0.7 < slopes['forward Euler'] < 1.4 and 1.7 < slopes['exponential, exact'] < 2.4
 
 # %% [markdown]
@@ -112,9 +112,11 @@ start = truth.q[0, four_bar.z] + 0.1
 found = {'simple': mbse.Observer(four_bar, 'DEKF', ['crank_gyro']),
          'exact': mbse.Observer(four_bar, 'DEKF', ['crank_gyro'], transition='exact')}
 found = {label: observer.start(start).run(truth.samples) for label, observer in found.items()}
-drawing = figure([Panel('DEKF with a crank gyro, start wrong by 0.1 rad', 'error of theta [rad]', [
-    Curve(f'{label} transition', it.t, it['theta'] - np.interp(it.t, truth.t, truth['theta']))
-    for label, it in found.items()])])
+drawing, place = pyplot.subplots(layout='constrained')
+for label, it in found.items():
+    place.plot(it.t, it['theta'] - np.interp(it.t, truth.t, truth['theta']), label=f'{label} transition')
+place.set(title='DEKF with a crank gyro, start wrong by 0.1 rad', xlabel='time [s]', ylabel='error of theta [rad]')
+legend = place.legend()
 late = {label: abs(it['theta'][-1] - truth['theta'][-1]) for label, it in found.items()}
 print({label: f'{value:.4f} rad' for label, value in late.items()})
 assert late['exact'] < 0.5 * late['simple']

@@ -14,25 +14,23 @@
 # smaller by 1 m/s², and the start is off by pi/16.
 
 # %%
+import tempfile
+from pathlib import Path
+
 import numpy as np
 from matplotlib import pyplot
 
 import mbse_ros as mbse
-from mbse_ros.report.data import Curve, Panel
-from mbse_ros.report.plots import draw_plots
-from mbse_ros.simulation.three_simulations import wrong_model
 
 SECONDS = 4.0
 FILTERS = ('DEKF', 'errorEKF', 'errorEKF_EJ', 'errorEKF_FE', 'UKF')
 truth = mbse.simulate('four_bar', SECONDS, 5e-3, 'trapezoid')
-model = wrong_model(truth.model)
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder) / 'wrong.yaml'
+    file.write_text(Path(truth.model.description.file).read_text().replace('gravity: 9.81', 'gravity: 8.81'))
+    model = mbse.load(str(file))
 start = model.start.q[model.z] + np.pi / 16
 print('sensors of the file:', ', '.join(truth.model.description.mechanical_sensors))
-
-
-def figure(panels):
-    return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
-
 
 # %% [markdown]
 # ## Without a filter
@@ -40,8 +38,7 @@ def figure(panels):
 
 # %%
 alone = mbse.simulate(model, SECONDS, 5e-3, 'trapezoid', sensors=[])
-drawing = figure([Panel('theta of the true and of the wrong mechanism', 'rad', [
-    Curve('true', truth.t, truth['theta'], kind='dashes'), Curve('wrong model', alone.t, alone['theta'])])])
+drawing = mbse.compare({'wrong model': alone}, 'theta', truth=truth)
 
 # %% [markdown]
 # ## With an encoder, and with a gyro
@@ -60,8 +57,13 @@ def error(estimate):
 
 
 found = {sensor: run(sensor) for sensor in ('encoder', 'crank_gyro')}
-drawing = figure([Panel(sensor, 'error of theta [rad]', limits=(-0.25, 0.25), curves=[
-    Curve(name, it.t, error(it)) for name, it in estimates.items()]) for sensor, estimates in found.items()])
+drawing, places = pyplot.subplots(2, 1, figsize=(8, 7), sharex=True, layout='constrained')
+for place, (sensor, estimates) in zip(places, found.items()):
+    for name, it in estimates.items():
+        place.plot(it.t, error(it), label=name)
+    place.set(title=sensor, ylabel='error of theta [rad]', ylim=(-0.25, 0.25))
+places[1].set_xlabel('time [s]')
+legend = places[0].legend(ncols=2)
 
 # %%
 late = {sensor: {name: np.sqrt(np.mean(error(it)[it.t > 2.0] ** 2)) for name, it in estimates.items()}

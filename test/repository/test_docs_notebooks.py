@@ -8,6 +8,8 @@ import pytest
 from matplotlib import pyplot
 from source_tree import ROOT
 
+import mbse_ros
+
 NOTEBOOKS = sorted((ROOT / 'examples' / 'notebooks').glob('*.py'))
 
 
@@ -27,9 +29,17 @@ def test_notebooks_run_as_plain_python(path, tmp_path, monkeypatch, capsys):
         pyplot.close('all')
 
 
-def test_three_notebooks_are_listed():
+@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_use_the_public_names_alone(path):
+    """What has the package's name is the module itself, and its names are those of ``__all__``."""
+    text = path.read_text()
+    assert re.findall(r'^.*\bmbse_ros\b.*$', text, re.MULTILINE) == ['import mbse_ros as mbse']
+    assert set(re.findall(r'^(?!#).*?\bmbse\.(\w+)', text, re.MULTILINE)) <= set(mbse_ros.__all__)
+
+
+def test_four_notebooks_are_listed():
     listed = re.findall(r'\]\(notebooks/(\w+)\.py\)', (ROOT / 'examples' / 'README.md').read_text())
-    assert sorted(listed) == [path.stem for path in NOTEBOOKS] and len(listed) == 3
+    assert sorted(listed) == [path.stem for path in NOTEBOOKS] and len(listed) == 4
 
 
 def test_every_example_is_listed():
