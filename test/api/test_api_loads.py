@@ -17,7 +17,7 @@ from mbse_ros.sources.survey import survey_bag
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory):
     """A crane that lifts 80 kg, twice."""
-    run = mbse.simulate('patu655_lift', 30.0, payload=80.0, seed=2)
+    run = mbse.simulate('patu655_lift', 16.0, payload=80.0, seed=2)
     return mbse.write_bag(tmp_path_factory.mktemp('loads') / 'bag', run)
 
 

@@ -97,7 +97,7 @@ def test_a_machine_is_not_simulated_without_its_hydraulics_for_noises():
 
 @pytest.mark.parametrize('words, options', [
     ((), {}), (('--duration', 1, '--dt', 0.1), {'duration': 1.0, 'dt': 0.1})])
-def test_the_forces_of_drivers_as_by_the_command_line(words, options, tmp_path):
+def test_the_forces_of_drivers_as_by_the_command_line(words, options, tmp_path, few_frames):
     found = mbse.inverse_dynamics('four_bar_adams_driven', **options)
     done = command('inverse', 'four_bar_adams_driven', '-o', tmp_path / 'theirs', *words)
     assert done.out == f'wrote {tmp_path / "theirs"}: {found.summary()[0]}\n'

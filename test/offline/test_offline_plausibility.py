@@ -143,9 +143,10 @@ def test_a_swing_that_goes_on_between_the_windows_is_no_swing_in_degrees():
 
 @pytest.mark.parametrize('name', ['patu655_lift', 'patu655', 'zx200'])
 def test_a_stroke_in_metres_that_was_taken_for_millimetres_is_named(name):
-    """It lies in its range, and looks like a piston that rests at its end; one that does has all of its noise."""
+    """It lies in its range, and looks like a piston that rests at its end; one that does has all of its noise. Each
+    cylinder of the cranes, and the last one of the excavator."""
     machine, rng = machine_of(name), np.random.default_rng(1)
-    for cylinder in machine.cylinders:
+    for cylinder in machine.cylinders[-1:] if name == 'zx200' else machine.cylinders:
         wrong = f'position/{cylinder}'
         found = verdict(changed(log_of(name), lambda c, v: (c, 1e-3 * v if c == wrong else v)), machine)
         assert named(found).get('unit') == [wrong] and 'multiply by 1000' in found.findings[0].remedy, (wrong, found)
