@@ -23,6 +23,7 @@ from ..machine import Machine
 
 OPTION = 'free'
 LATE = 0.01     # s: a usual delay of a sensor
+FAR = 5.0       # standard deviations of what was known before, by which no number and no load is off
 _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
             (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False),
             (r'bulk_modulus', 0.1, True), (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False),

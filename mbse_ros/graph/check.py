@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import qr
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
 from .graph import ALWAYS, FactorGraph, key_name
@@ -57,6 +54,8 @@ def _check_links(graph: FactorGraph, connected: bool) -> None:
     if loose:
         name = keys[loose[0]][0]
         raise GraphError('no factor on', [key_name(*keys[i]) for i in loose], TIES.get(name, DEFAULT_TIES))
+    from scipy.sparse import coo_matrix  # here: slow to import
+    from scipy.sparse.csgraph import connected_components
     matrix = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(len(keys), len(keys)))
     count, part = connected_components(matrix, directed=False)
     if connected and count > 1:
@@ -70,6 +69,7 @@ def _check_links(graph: FactorGraph, connected: bool) -> None:
 
 def _check_rank(graph: FactorGraph, linear: Sequence[Linear]) -> None:
     """Eliminate node after node by QR with pivots; a pivot that is zero leaves its variables open."""
+    from scipy.linalg import qr  # here: slow to import
     packing = Packing(graph)
     waiting: dict[int, list[Terms]] = {key: [] for key in packing.nodes}
     for terms, _ in packing.blocks(linear):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calibration.free import FAR
 from ..description.coordinate_units import unit_and_scale
 from ..graph.machines.machine_graph import MachineGraphSettings
 from ..graph.machines.machine_lag import lag_machine
@@ -26,7 +27,6 @@ from ..report.result import Result, ResultSeries
 from ..report.text import cost, cost_line, lag_text
 from ..simulation.truth import KINDS, entry_series
 from ..streams.records import PayloadStatus
-from .calibration.calibration_result import FAR
 from .estimate import MachineEstimate
 from .track import truth_at
 

@@ -80,3 +80,18 @@ def test_an_estimate_needs_neither_pictures_nor_the_filters_of_linkages(bag: Pat
     assert 'mbse_ros.streams.pipeline' in found
     others = {'mcap.writer', 'rich', 'rosbags', 'mbse_ros.filters.filters'}
     assert not found & (PICTURES | SCIPY | SELDOM | others)
+
+
+def test_smoothing_draws_and_calibrates_nothing_for_its_numbers(tmp_path: Path) -> None:
+    """Of scipy it takes what judges the graph: linear algebra and the parts of a sparse matrix."""
+    pytest.importorskip('gtsam', reason='GTSAM is not installed (extra "graph")')
+    after('simulate', 'patu655_lift', '--duration', '3', '-o', tmp_path / 'lift')
+    found = after('smooth', tmp_path / 'lift', '--json', tmp_path / 'found.json')
+    assert 'mbse_ros.graph.machines.machine_smoother' in found and (tmp_path / 'found.json').exists()
+    others = {'scipy.optimize', 'scipy.integrate', 'scipy.interpolate', 'scipy.stats', 'scipy.signal', 'pint', 'pandas',
+              'rclpy', 'mbse_ros.calibration.fit'}
+    assert not found & (PICTURES | others)
+
+
+def test_smoothers_without_a_graph_to_judge_need_no_scipy() -> None:
+    assert not modules_after('import mbse_ros.graph, mbse_ros.offline.smooth_machine') & (PICTURES | SCIPY | SELDOM)

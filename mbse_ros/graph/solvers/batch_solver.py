@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ...errors import DivergenceError, GraphError
 from ..check import check_graph
@@ -83,6 +82,7 @@ def marginals(solution: Solution) -> Marginals:
 def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray]], packing: Packing
                   ) -> tuple[list[int], np.ndarray]:
     """Keys of a node and of those it depends on, and their joint covariance."""
+    from scipy.linalg import solve_triangular  # here: slow to import
     keys = list(conditional.keys())
     R, S = conditional.R(), conditional.S()
     G = solve_triangular(R, np.diag(packing.sigmas(conditional, len(R))))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...calibration.balance_error import FoundError
 from ...calibration.fit import CalibrationFit, CalibrationProblem, KnownLoad, left_out, rms, weighed
-from ...calibration.free import unit_of
+from ...calibration.free import FAR, unit_of
 from ...calibration.friction import FrictionFit, friction_fits
 from ...calibration.grade import LIMITS, Grade, graded
 from ...calibration.held_out import HeldOut, held_out
@@ -34,7 +34,6 @@ from .calibrated_file import Parameter
 from .calibration_words import blocks_table, force_words, grade_line, map_line, map_values
 
 EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
-FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
 NOISE = 3.0         # times what the noise of the samples makes, up to which it need not
 
 
