@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from mbse_ros.bags.channel_samples import SensorFields
 from mbse_ros.bags.messages import record_of
-from mbse_ros.bags.topics import PAYLOAD, STATE
+from mbse_ros.bags.topics import PAYLOAD, STATE, TopicMap
 from mbse_ros.compiled.compiler import have_compiler
 from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.errors import SettingError
@@ -169,6 +169,36 @@ def test_a_clock_that_goes_back_starts_all_again(fed):
     first, second = fed.states()[:30], fed.states()[-30:]
     assert np.array_equal(first[-1].names, second[-1].names) and second[-1].stamp_ns == frames()[39][0]
     assert abs(second[-1].mean[-1] - fed.states()[38].mean[-1]).max() <= 1e-3 * abs(second[-1].mean[-1]).max()
+
+
+def test_samples_that_come_after_their_tick_change_nothing_and_are_counted():
+    """A topic falls silent, is given up, and then sends all that waited: its ticks were without it."""
+    own, late, given_up, again = frames()[:150], 'sensors/pressure/lift_rod', 30, 110
+    waited, never = Fed(), Fed()
+    for k, (stamp, samples) in enumerate(own):
+        if k == again:
+            for before, earlier in own[given_up:k]:
+                waited.loop.take(waited.places[late], messages(before, earlier)[late])
+        for of in (waited, never):
+            of.take(stamp, samples, (late,) if given_up <= k < again else ())
+    counts, ticked = waited.counts(), again - given_up
+    assert counts['dropped, repeated or backward'] == ticked and not counts['dropped, not at the rate']
+    assert len(waited.out[1]) == len(own) - 1 and waited.out[1][:again - 1] == never.out[1][:again - 1]
+    # a sample counts where the one before it has come too
+    assert ['missing: pressure/lift_rod' in state.reason for state in waited.states()].count(True) == ticked + 1
+    for of in (waited, never):
+        of.loop.close()
+
+
+def test_commands_between_ticks_are_counted(fed):
+    """From the first tick on, and not those that are a whole number of periods old."""
+    command = fed.places[TopicMap().command]
+    for k, (stamp, samples) in enumerate(frames()[:60]):
+        fed.take(stamp, samples, (TopicMap().command,))
+        if k % 3 == 0:
+            off = PERIOD // 4 if 30 <= k < 45 else -PERIOD // 4 if k == 0 else 0
+            fed.loop.take(command, messages(stamp + off, samples)[TopicMap().command])
+    assert fed.counts()['commands between ticks'] == 5
 
 
 def test_any_bytes_are_read_or_refused(fed):
