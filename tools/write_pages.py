@@ -31,7 +31,10 @@ def parameters_page() -> str:
     shared = _shared()
     known = [_said(item) for entry in NODES.values() for group in entry.groups for item in fields(group)]
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
-    parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry, shared)}' for name, entry in NODES.items()]
+    earlier: list[tuple[Any, ...]] = []
+    for name, entry in NODES.items():
+        parts.append(f'## {name}\n\n{entry.text}\n\n{_entry(entry, shared, earlier)}')
+        earlier += [_said(item) for group in entry.groups for item in fields(group)]
     parts += [SHARED, *_groups(shared)]
     for text, arguments in ((ARGUMENTS, MachineArguments), (LINKAGE, LinkageArguments)):
         own, others = _parted(fields(arguments), known)
@@ -149,13 +152,16 @@ def _groups(shared: list[Item]) -> list[str]:
             for nodes, items in found.items()]
 
 
-def _entry(entry: Executable, shared: list[Item]) -> str:
+def _entry(entry: Executable, shared: list[Item], earlier: list[tuple[Any, ...]]) -> str:
+    """Parameters of a node; of what an earlier one has in the same words the names alone."""
     if entry.like:
         return f'Parameters: those of [{entry.like}](#{entry.like}).\n'
     own, _ = _parted((item for group in entry.fixed if group not in TUNED for item in fields(group)),
                      [_said(item) for item in shared])
     parts = [_list(fields(entry.tuned))] if entry.tuned else []
+    own, others = _parted(own, earlier)
     parts += [f'Read at the start:\n\n{_list(own)}'] if own else []
+    parts += [f'As above, read at the start: {", ".join(f"`{item.name}`" for item in others)}.\n'] if others else []
     parts += [f'As tuning of [{TUNED[group]}](#{TUNED[group]}), read at the start.\n'
               for group in entry.fixed if group in TUNED]
     return '\n'.join(parts)
