@@ -69,8 +69,5 @@ def _estimator(machine: Model | Machine, folder: str | Path, rate: float, dt: fl
     found = parse_tuning(tuning, kinds)
     if not isinstance(machine, Machine):
         raise SettingError('estimator', True, f'a machine: {machine.description.name} has no cylinders')
-    if machine.description.drives:
-        raise SettingError('estimator', True, f'a machine of cylinders alone: {machine.description.name} has drives, '
-                           'whose efforts the C text does not read')
     observer = replace(found['observer'], force_error=0.0, pressure_error=0.0)     # the C text looks for none
     return export_estimator(EstimatorSetup(machine, observer, found['payload'], rate, dt), folder, single)

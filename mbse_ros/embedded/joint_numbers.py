@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..filters import between_samples, hydraulic_observer, mass_information, unweighed, weighing
-from ..filters.hydraulic_model import largest_pressure
 from ..filters.hydraulic_observer import HydraulicObserver
-from ..filters.hydraulic_state import direct, state_names
-from ..filters.unweighed import FLOW_AGAIN
+from ..filters.hydraulic_state import PUSHED, direct, state_names
+from ..filters.unweighed import FLOW_AGAIN, unknown
 from ..machine.equations import pressure_pairs
 from ..machine.parameters import of_motion
 from ..monitor import clocks, exchanged, one_signal
@@ -75,7 +74,7 @@ def numbers(of: EstimatorSetup) -> dict[str, float]:
         'SPAN': span, 'SHOCK': o.SHOCK, 'MASS_AFTER_SHOCK': o.MASS_AFTER_SHOCK,
         'LARGEST_ACTIVITY': mass_information.LARGEST_ACTIVITY, 'PRESSURE_PSD': of.observer.pressure_psd,
         'RARE_DENSITY': between_samples.DENSITY, 'RAMP': between_samples.RAMP, 'VALVE_CLOSED': between_samples.CLOSED,
-        'FLOW_AGAIN': FLOW_AGAIN, 'LARGEST_PRESSURE': largest_pressure(of.machine), 'UNSEEN': unweighed.UNSEEN,
+        'FLOW_AGAIN': FLOW_AGAIN, 'UNSEEN': unweighed.UNSEEN,
         'UNSEEN_ANOTHER': unweighed.ANOTHER, 'ANY': unweighed.ANY,
         'AGAIN_ACTIVITY': unweighed.AGAIN,
         'RESTART': filter.RESTART, 'CONVINCING': joint.CONVINCING, 'HARDLY': joint.HARDLY,
@@ -91,12 +90,12 @@ def counts(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, int]:
     """Whole numbers by their macros."""
     machine, layout, tuning = of.machine, observer.filter.state, observer.filter.tuning.places
     k = len(machine.parameters.consider)
-    pressures = len(machine.measured_volumes)
     return {
         'K': k, 'M': k + 1, 'UNSURE': layout.parts['T'][0], 'SLOPES': layout.places['T'].start,
         'MASS': layout.places['mass'].start, 'MOVED_AT': layout.places['moved'].start,
         'EQUATIONS': len(machine.weighing), 'FORCE': tuning['force_psd'].start,
-        'PRESSURE_WALK': tuning['pressure_psd'].start, 'UNKNOWNS': observer.model.unknowns, 'PRESSURES': pressures,
+        'PRESSURE_WALK': tuning['pressure_psd'].start, 'UNKNOWNS': observer.model.unknowns,
+        'PUSHES': len(machine.measured_pushes),
         'FLOWS': 2 * len(machine.unknown_valves), 'WHOLE': int(len(machine.weighing) == len(machine.actuated)),
         'ACTUATED_COUNT': len(machine.actuated), 'STREAK': unweighed.STREAK,
         'OUTSIDE_STEPS': max(1, round(unweighed.LASTS / of.step)),
@@ -125,10 +124,10 @@ def sudden(of: EstimatorSetup) -> list[int]:
 
 
 def seen(of: EstimatorSetup) -> list[tuple[int, int]]:
-    """Entry of the state and channel of the pressures that are measured."""
+    """Entry of the state and channel of the pressures and efforts that are measured."""
     names, _ = state_names(of.machine)
     return [(names.index(name), of.machine.channels.index(item.name)) for name, item in direct(of.machine).items()
-            if name.startswith('pressure/')]
+            if name.startswith(PUSHED)]
 
 
 def tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterable[Any]]:
@@ -139,25 +138,26 @@ def tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterabl
     return {'GATES': [*gate_numbers(machine, of.payload), *machine.parameters.mean],
             'VARYING': np.where(bodies, common_errors.STEADY, common_errors.VARYING),
             'ZERO_STDDEV': [item.zero_stddev for item in machine.all_channels],
-            'COMMAND_LIMIT': [inf if limit is None else limit.value for limit in limits]}
+            'COMMAND_LIMIT': [inf if limit is None else limit.value for limit in limits],
+            'PUSH_UNKNOWN': [unknown(machine, name) for name in machine.measured_pushes]}
 
 
 def places(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[int]]:
     """Arrays of whole numbers by name."""
     machine, names = of.machine, observer.names
-    volumes, needs, valves = machine.measured_volumes, machine.pressure_needs, machine.hydraulics.valves
-    flows = [(f'flow/{valve}.{port}', getattr(valves[valve], port)) for valve in machine.unknown_valves
+    pushes, needs, valves = machine.measured_pushes, machine.push_needs, machine.hydraulics.valves
+    flows = [(f'flow/{valve}.{port}', f'pressure/{getattr(valves[valve], port)}') for valve in machine.unknown_valves
              for port in 'ab']
     considered = [machine.parameters.names[place] for place in observer.model.consider(machine)]
     friction = observer.filter.state.parts['T'][0] - len(considered)
     return {
         'OF_MOTION': [*(int(of_motion(name)) for name in considered), *[1] * friction],
-        'SHOWS': [int(not name.startswith('pressure/')) for name in machine.channels],
-        'PRESSURE_CHANNEL': [machine.channels.index(f'pressure/{volume}') for volume in volumes],
-        'PRESSURE_ENTRY': [names.index(f'pressure/{volume}') for volume in volumes],
-        'NEEDS': [int(volume in needs[k]) for volume in volumes for k in machine.weighing],
+        'SHOWS': [int(not name.startswith(PUSHED)) for name in machine.channels],
+        'PUSH_CHANNEL': [machine.channels.index(name) for name in pushes],
+        'PUSH_ENTRY': [names.index(name) for name in pushes],
+        'NEEDS': [int(name in needs[k]) for name in pushes for k in machine.weighing],
         'FLOW_ENTRY': [names.index(name) for name, _ in flows],
-        'FLOW_OWNER': [volumes.index(owner) if owner in volumes else -1 for _, owner in flows],
+        'FLOW_OWNER': [pushes.index(owner) if owner in pushes else -1 for _, owner in flows],
         'ACTUATED': list(machine.actuated), 'WEIGHED': [machine.actuated.index(k) for k in machine.weighed],
         'WINDOWS': list(steps.WINDOWS), 'SUDDEN': sudden(of), 'ZEROS': [1 + k for k in zeros.position_zeros(machine)],
         'SEEN_ENTRY': [entry for entry, _ in seen(of)],
@@ -175,7 +175,7 @@ def words(of: EstimatorSetup, observer: HydraulicObserver) -> Mapping[str, objec
     """Words of the templates."""
     own, machine = sizes(of), of.machine
     return {'width': 2 + len(of.machine.parameters.consider), 'actuated': len(of.machine.actuated),
-            'pressures1': max(1, len(of.machine.measured_volumes)), 'equations': len(of.machine.weighing),
+            'pushes1': max(1, len(of.machine.measured_pushes)), 'equations': len(of.machine.weighing),
             'pool': own['POOL'], 'recent': steps.WINDOWS[-1], 'due': own['DUE'], 'log': own['LOG'],
             'drift': own['DRIFT'], 'sudden1': max(1, len(sudden(of))), 'shortest': steps.SHORTEST,
             'ways1': 1 + len(pressure_pairs(machine)), 'ne': len(observer.names) - observer.model.unknowns,

@@ -65,7 +65,7 @@ typedef struct {
   @name@_real x[@nx_all@], start[@nx_all@], next[@nx_all@], best[@nx_all@];
   @name@_real y[@ny@], p[@np@], u[@nu@], mean[@nx@], report[@substeps@][@width@ + 1];
   @name@_real since[@actuated@], unseen, command_step[@commands1@];
-  double pause, paused_for, shocks, silent_for[@pressures1@];
+  double pause, paused_for, shocks, silent_for[@pushes1@];
   double command_now, command_changed[@commands1@], rare_until;
   int outside, streak[@channels1@];
   unsigned char shut[@equations@], since_known, commanded, rare, has_state;

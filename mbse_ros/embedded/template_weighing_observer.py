@@ -98,7 +98,7 @@ static int look(estimator *e, const real *from, int first, int last, const real 
   return worst;
 }
 
-/* Use the force balance, or nearly not; equations without pressures carry no information. */
+/* Use the force balance, or nearly not; equations without pressures or efforts carry no information. */
 static void balance(estimator *e, int used) {
   int i;
   for (i = FORCE; i < FORCE + EQUATIONS; ++i)
@@ -164,12 +164,12 @@ static int shock(estimator *e, const real *given) {
   return lost;
 }
 
-/* Whether a pressure is silent in a step; age: s without a sample before the tick. */
+/* Whether a pressure or an effort is silent in a step; age: s without a sample before the tick. */
 static int silent(double age, int there, int step) {
   return !(there && step == SUBSTEPS - 1) && age + (step + 1) * STEP_S > SILENT_AFTER;
 }
 
-/* Nothing is known of a pressure, or an unknown flow to it, that is silent. */
+/* Nothing is known of a pressure or an effort that is silent, or of an unknown flow to it. */
 static void release(estimator *e, int entry, real value, real stddev) {
   const real ratio = stddev / SCALE[entry];
   int k;
@@ -179,14 +179,14 @@ static void release(estimator *e, int entry, real value, real stddev) {
   e->x[packed(entry, entry)] = ratio * ratio;
 }
 
-/* Take equations with silent pressures out of the balance. */
+/* Take equations with silent pressures or efforts out of the balance. */
 static void close_silent(estimator *e, const int *is_silent) {
   int i, p;
   memset(e->shut, 0, sizeof e->shut);
-  for (p = 0; p < PRESSURES; ++p) {
+  for (p = 0; p < PUSHES; ++p) {
     if (!is_silent[p]) continue;
     for (i = 0; i < EQUATIONS; ++i) e->shut[i] |= NEEDS[p * EQUATIONS + i];
-    release(e, PRESSURE_ENTRY[p], LARGEST_PRESSURE / R(2.0), LARGEST_PRESSURE / R(2.0));
+    release(e, PUSH_ENTRY[p], PUSH_UNKNOWN[p][0], PUSH_UNKNOWN[p][1]);
     for (i = 0; i < FLOWS; ++i)
       if (FLOW_OWNER[i] == p) release(e, FLOW_ENTRY[i], R(0.0), FLOW_AGAIN);
   }
@@ -256,8 +256,8 @@ static void unweighed(estimator *e) {
 static void correct(estimator *e, const real *command) {
   const double begin = e->command_now, until = e->rare_until;
   real given[CHANNELS + 1];
-  double age[PRESSURES + 1], oldest = 0.0;
-  int is_silent[PRESSURES + 1], j, p, k, done = 0, any = 0, whole = 1, watched = 0, rare, now_rare;
+  double age[PUSHES + 1], oldest = 0.0;
+  int is_silent[PUSHES + 1], j, p, k, done = 0, any = 0, whole = 1, watched = 0, rare, now_rare;
   for (j = 0; j < CHANNELS; ++j) {
     given[j] = e->sample[j];
     e->rejected[j] = 0;
@@ -270,13 +270,13 @@ static void correct(estimator *e, const real *command) {
   e->command_now += SUBSTEPS * STEP_NS;
   e->commanded = 1;
   if (!rare) follow(e, 0);
-  for (p = 0; p < PRESSURES; ++p) {
+  for (p = 0; p < PUSHES; ++p) {
     age[p] = e->silent_for[p];
     if (age[p] > oldest) oldest = age[p];
   }
   if (!(whole && oldest + SUBSTEPS * STEP_S <= SILENT_AFTER)) watched = oldest > SILENT_AFTER;
-  for (p = 0; p < PRESSURES; ++p) {
-    const int there = !isnan(given[PRESSURE_CHANNEL[p]]);
+  for (p = 0; p < PUSHES; ++p) {
+    const int there = !isnan(given[PUSH_CHANNEL[p]]);
     for (k = 0; k < SUBSTEPS; ++k) watched |= silent(age[p], there, k);
     e->silent_for[p] = there ? 0.0 : age[p] + SUBSTEPS * STEP_S;
   }
@@ -285,14 +285,14 @@ static void correct(estimator *e, const real *command) {
     for (k = done + 1; k < stop; ++k) {
       int differs = rare && (begin + k * STEP_NS <= until) !=
                                 (begin + (k + 1) * STEP_NS <= until || (now_rare && k == SUBSTEPS - 1));
-      for (p = 0; watched && p < PRESSURES; ++p) {
-        const int there = !isnan(given[PRESSURE_CHANNEL[p]]);
+      for (p = 0; watched && p < PUSHES; ++p) {
+        const int there = !isnan(given[PUSH_CHANNEL[p]]);
         differs |= silent(age[p], there, k) != silent(age[p], there, k - 1);
       }
       if (differs) stop = k;
     }
     if (watched) {
-      for (p = 0; p < PRESSURES; ++p) is_silent[p] = silent(age[p], !isnan(given[PRESSURE_CHANNEL[p]]), done);
+      for (p = 0; p < PUSHES; ++p) is_silent[p] = silent(age[p], !isnan(given[PUSH_CHANNEL[p]]), done);
       close_silent(e, is_silent);
     }
     if (rare) follow(e, begin + (done + 1) * STEP_NS <= until || (now_rare && done == SUBSTEPS - 1));

@@ -40,7 +40,7 @@ TOLERANCE = {False: 1e-9, True: 5e-2}       # of the recorded ticks, by whether 
 CLOSED = {False: 1e-13, True: 1e-6}         # change of a coordinate, in its size, below which Newton's method ends
 UNITS = {'position': 'm or rad', 'velocity': 'm/s or rad/s', 'acceleration': 'm/s^2 or rad/s^2', 'pressure': 'Pa',
          'spool': 'V', 'flow': 'm^3/s', 'supply': 'Pa', 'inclination': 'rad', 'rate': 'rad/s', 'command': 'V',
-         'base_acceleration': 'm/s^2'}
+         'effort': 'N m or N', 'base_acceleration': 'm/s^2'}
 PROTOTYPE = 'int @name@_casadi_@function@(const real **arg, real **res, int *iw, real *w, int mem);\n'
 
 

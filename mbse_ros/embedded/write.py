@@ -27,6 +27,7 @@ from ..machine.equations import check_weighs
 from ..monitor.exchanged import Exchanged
 from ..payload.gates import GATE_NUMBERS, StateGates
 from ..payload.paper import sample_step
+from ..payload.unstated import unsure
 from ..version import __version__
 from .record import Recorded, record
 from .tables import EstimatorSetup, started
@@ -152,10 +153,15 @@ class EstimatorParts:
 
 def estimator_parts(of: EstimatorSetup, prefix: str, single: bool = False) -> EstimatorParts:
     """C of observer and payload estimator, whose names begin with ``prefix``. Raises SettingError for a machine or a
-    tuning that is not in C."""
+    tuning that is not in C, and for drives whose file calls gains, offsets or frictions exact."""
     check_weighs(of.machine)
     if of.machine.swings:
         raise SettingError('machine', of.machine.name, 'a machine whose payload does not hang (`payload.hanging`)')
+    exact = unsure(of.machine.description)[1] if of.joint else ()
+    if exact:
+        raise SettingError(f'{exact[0]}.stddev', 0.0, 'a deviation, as in a calibrated file: C does not look for what '
+                           'is wrong with numbers of drives that the file calls exact'
+                           + (f'; also of {", ".join(exact[1:])}' if exact[1:] else ''))
     observer = HydraulicObserver(of.machine, of.observer, 'vm')
     code = generated(estimator_functions(of.machine, started(of, observer)[0], of.joint), prefix, single)
     words = words_of(of, observer, code.names, code.work, prefix, single)

@@ -90,19 +90,26 @@ class SilentPressures:
         found = [name for name, is_silent in zip(self.pushes, silent) if is_silent]
         flows = [f'flow/{valve}.{port}' for valve in self._machine.unknown_valves for port in 'ab'
                  if f'pressure/{getattr(valves[valve], port)}' in found]
-        largest, drives = largest_pressure(self._machine), self._machine.description.drives
-        unknown = {'flow': (0.0, FLOW_AGAIN), 'pressure': (largest / 2, largest / 2)}
-        unknown_effort = {f'effort/{name}': (0.0, drive.largest) for name, drive in drives.items()}
         for name in [*sorted(found), *flows]:
             i = names.index(name)
             x[self._full[i]] = x[self._slopes[i]] = 0.0
-            x[i], stddev = unknown_effort[name] if name in unknown_effort else unknown[name.partition('/')[0]]
+            x[i], stddev = unknown(self._machine, name)
             x[self._full[i, i]] = (stddev / self._model.scale[i]) ** 2
         return x
 
     def closed(self, silent: np.ndarray) -> np.ndarray:
         """Whether (a,) an equation needs one of the pressures that are ``silent`` (pressures,)."""
         return (self._needs & silent[:, None]).any(axis=0)
+
+
+def unknown(machine: Machine, name: str) -> tuple[float, float]:
+    """What an entry of the state is taken for while its sensor is silent, and its deviation, SI: of a pressure, an
+    effort or a flow."""
+    kind, _, owner = name.partition('/')
+    if kind == 'effort':
+        return 0.0, machine.description.drives[owner].largest
+    middle = largest_pressure(machine) / 2
+    return (0.0, FLOW_AGAIN) if kind == 'flow' else (middle, middle)
 
 
 class UnweighedMotion:

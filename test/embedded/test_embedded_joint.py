@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 from core_support import crane
-from embedded_support import ExportedEstimator
+from embedded_support import ExportedEstimator, compared_ticks
 from export_support import run_test
 from machine_variants import changed
 
-from mbse_ros.embedded.record import OBSERVER, STATUS, PythonEstimator
+from mbse_ros.embedded.record import OBSERVER
 from mbse_ros.embedded.tables import EstimatorSetup
 from mbse_ros.embedded.write import export_estimator
 from mbse_ros.filters.observer_settings import ObserverSettings
@@ -26,7 +26,6 @@ from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 pytestmark = pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
 BETWEEN = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}     # between ticks
 TICK = 0.01         # s
-MASS = 1e-9         # of a mass: what rounding makes of sums of which only 1e-8 is left after a start
 
 
 def setup_of(name='patu655_lift', machine=None, **changes):
@@ -56,31 +55,7 @@ def motion(payload, ticks=2600):
 def compared(folder, samples, commands, pauses=(), of=None):
     """Statuses and faults of the mass in all ticks; asserts that all numbers are those of Python. ``pauses``: by tick,
     ticks without samples before it."""
-    of, pauses = of or setup_of(**BETWEEN), dict(pauses)
-    exported, python = ExportedEstimator(folder, 'patu655_lift', '-O1'), PythonEstimator(of, 'auto')
-    status, faults = set(), Fault(0)
-    for k, (sample, command) in enumerate(zip(samples, commands)):
-        if k in pauses:
-            python.pause(pauses[k])
-            exported.pause(TICK * (1 + pauses[k]))
-        python.step(sample, command)
-        got, expected = exported.step(sample, command), python.output
-        if expected is None:
-            assert k in {0, *pauses} and np.isnan(got.mass), k
-            continue
-        state, mass = expected.state, expected.payload
-        assert (got.observer, got.status, got.state_faults, got.faults) == (
-            OBSERVER[state.status], STATUS[mass.status], state.faults, mass.faults), (k, mass, got)
-        np.testing.assert_allclose([got.held_mass, got.held_stddev, got.held_lower, got.held_upper],
-                                   [mass.mass, mass.stddev, mass.lower, mass.upper], rtol=MASS, atol=MASS,
-                                   err_msg=f'tick {k}')
-        stddev = np.sqrt(state.covariance.diagonal())
-        np.testing.assert_array_less(np.abs(got.state - state.mean[-1]) / stddev, 1e-9, f'tick {k}')
-        np.testing.assert_allclose(got.state_stddev, stddev, rtol=1e-9, err_msg=f'tick {k}')
-        assert (mass.status is PayloadStatus.UPDATING) == np.isfinite(got.mass)
-        status.add(mass.status)
-        faults |= mass.faults | state.faults
-    return status, faults
+    return compared_ticks(of or setup_of(**BETWEEN), folder, samples, commands, pauses)
 
 
 def test_a_load_that_changes(folder):
