@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ import hypothesis
 import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; what tests start inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from mbse_ros.compiled import have_compiler
 from mbse_ros.description import load
