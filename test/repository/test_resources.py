@@ -100,8 +100,8 @@ for name, write in ways.items():
 
 
 def test_nothing_half_written_is_left_on_a_full_disk(tmp_path):
-    """A limit on the size of files fails in the middle of a file, as a full disk does. -B: else halves of .pyc stay."""
-    done = subprocess.run([sys.executable, '-B', '-c', FULL, str(tmp_path)], cwd=ROOT, capture_output=True, text=True,
+    """A limit on the size of files fails in the middle of a file, as a full disk does."""
+    done = subprocess.run([sys.executable, '-c', FULL, str(tmp_path)], cwd=ROOT, capture_output=True, text=True,
                           check=True)
     assert done.stdout.splitlines() == [f'{name} before' for name in ('x.csv', 'x.json', 'x.png')]
     assert sorted(path.name for path in tmp_path.iterdir()) == ['x.csv', 'x.json', 'x.png']
