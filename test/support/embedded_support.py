@@ -18,7 +18,6 @@ from mbse_ros.monitor.faults import Fault
 from mbse_ros.streams.records import PayloadStatus
 
 MASS = 1e-9         # of a mass: what rounding makes of sums of which only 1e-8 is left after a start
-FIRST = 1e-5        # of the first 10 masses after all was forgotten: samples off by 2e-16 change Python's by 3e-8
 
 
 @cache
@@ -84,9 +83,9 @@ class ExportedEstimator:
 
 
 def compared_ticks(of: EstimatorSetup, folder: Path, samples: np.ndarray, commands: np.ndarray,
-                   pauses=()) -> tuple[set[PayloadStatus], Fault]:
+                   pauses=(), first: float = MASS) -> tuple[set[PayloadStatus], Fault]:
     """Statuses and faults of the mass in all ticks; asserts that all numbers are those of Python. ``pauses``: by tick,
-    ticks without samples before it."""
+    ticks without samples before it; ``first``: share to which the first 10 masses after none was known agree."""
     pauses, tick = dict(pauses), 1.0 / of.rate
     exported, python = ExportedEstimator(folder, of.machine.name, '-O1'), PythonEstimator(of, 'auto')
     status, faults, known = set(), Fault(0), 0
@@ -103,8 +102,8 @@ def compared_ticks(of: EstimatorSetup, folder: Path, samples: np.ndarray, comman
         assert (got.observer, got.status, got.state_faults, got.faults) == (
             OBSERVER[state.status], STATUS[mass.status], state.faults, mass.faults), (k, mass, got)
         np.testing.assert_allclose([got.held_mass, got.held_stddev, got.held_lower, got.held_upper],
-                                   [mass.mass, mass.stddev, mass.lower, mass.upper], rtol=MASS if known > 10 else FIRST,
-                                   atol=MASS, err_msg=f'tick {k}')
+                                   [mass.mass, mass.stddev, mass.lower, mass.upper], atol=MASS,
+                                   rtol=MASS if known > 10 else first, err_msg=f'tick {k}')
         known = known + 1 if np.isfinite(mass.mass) else 0
         stddev = np.sqrt(state.covariance.diagonal())
         np.testing.assert_array_less(np.abs(got.state - state.mean[-1]) / stddev, 1e-9, f'tick {k}')
