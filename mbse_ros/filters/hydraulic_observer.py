@@ -25,12 +25,11 @@ from .force_error import ForceError, stated_keys
 from .hydraulic_dekf import ERROR, HydraulicFilter, hydraulic_dekf, initial
 from .hydraulic_error import fastest_friction
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
-from .hydraulic_state import MPA, PUSHED, SegmentResult, last_samples, variances_above_0
+from .hydraulic_state import MPA, PUSHED, SegmentResult, last_samples, variances
 from .mass_information import LARGEST_ACTIVITY, LOG_TRUSTED, OWN_COLUMNS
 from .observer_settings import ObserverSettings
 from .parts.step import RunningFilter
 from .unweighed import ANY, OutsideForce, SilentPressures, UnweighedMotion
-from .velocity_error import VelocityError
 from .weighing import PAUSES, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
@@ -49,7 +48,11 @@ class HydraulicObserver:
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
         self.machine, self.backend, self.channels = machine, backend, machine.channels
-        self._plans, self._variance = SamplePlans(len(self.channels)), variances_above_0(machine)
+        self._plans, self._variance = SamplePlans(len(self.channels)), variances(machine)
+        if not self._variance.all():
+            exact = next(channel for channel in machine.all_channels if channel.sensor.noise == 0.0)
+            raise DescriptionError(machine.description.file, f'sensors.{exact.sensor.name}.stddev', 0.0,
+                                   'a standard deviation or a resolution above 0')
         self._lines, self._commands = InterpolationError(self._variance, pushes(machine)), RareCommands(machine)
         self.rate, self.prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
@@ -78,7 +81,6 @@ class HydraulicObserver:
         self._unweighed = UnweighedMotion(self.machine, state.places['moved'], mass, self._full[-1, -1])
         self._silent = SilentPressures(self.machine, self.model, self._full, self.slopes)
         self._error = ForceError(self.machine, self.model, self.filter) if self.model.weighs else None
-        self.velocity_error = VelocityError(len(self.machine.coordinates))
         self._outside = OutsideForce(np.array([not name.startswith(PUSHED) for name in self.channels]))
         self._open: np.ndarray | None = None    # by equation: whether its pressures have samples; None: all have
         self._rare = False      # whether commands were in the last step
@@ -104,9 +106,9 @@ class HydraulicObserver:
             self._take_model()
         self.prepare(self.prepared)
         tuning = self.filter.tuning
-        known = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')} | {
-            name: np.zeros(tuning.parts[name]) for name in ('force_psd', 'force_slow')} | {
-            'nominal_payload': np.full(tuning.parts['nominal_payload'][0], settings.nominal_payload)}
+        known = {name: getattr(settings, name) for name in (*NOISES, 'activity_range')}
+        known |= {name: np.zeros(tuning.parts[name]) for name in ('force_psd', 'force_slow')}
+        known |= {'nominal_payload': np.full(tuning.parts['nominal_payload'][0], settings.nominal_payload)}
         self.running.tuning = tuning.flat(**known, dt=0.0, variance=self._variance, p=self.machine.parameters.mean)
         self._stated_psd: float | np.ndarray = settings.force_psd
         if self._error:
@@ -164,10 +166,10 @@ class HydraulicObserver:
         if self.model.weighs or why_unweighed(self.machine):
             return ''
         cause = f'estimator {ERROR}' if self.model.driven else f'weighing {self.settings.weighing}'
-        asked = bool(self.settings.force_error > 0.0 or stated_keys(self.machine))
         return (f'{cause}: the state has no mass. That which is weighed by it, and its interval, are for one load '
                 'throughout: after a change the mass follows over many seconds, without CHANGING; masses that '
-                'contradict each other raise no alarm' + ', and no error of the force balance is looked for' * asked)
+                'contradict each other raise no alarm' + ', and force_error has no effect' * bool(
+                    self.settings.force_error > 0.0 or stated_keys(self.machine)))
 
     def _truncated(self) -> str:
         stiffness = self.rate * self.prepared
@@ -202,21 +204,19 @@ class HydraulicObserver:
         before, x = self.running.state, self.filter.start(X, stddev, commands)
         x = self.filter.opened(x, self.settings) if moving else x
         self.running.state = self.filter.with_load(x, before, exp(-pause / PAUSES)) if before.size and pause > 0 else x
-        for part in self._plans, self._silent, self._unweighed, self._commands:
+        for part in self._plans, self._lines, self._outside, self._silent, self._unweighed, self._commands:
             part.reset()
         self._open = None
-        self._interrupt()
+        if self._error:
+            self._error.interrupt()
 
     def start_again(self, samples: Mapping[int, float]) -> None:
         """Coordinates at the samples, SI, of the channels at these places that measure them, with speeds, and what
         makes them, unknown: as after a force that is not known. All else stays; the load may be another one. Raises
         PositionProblemError."""
         self.running.state = self.filter.restarted(self.running.state, samples, self._variance, self.settings)
-        self._interrupt()
-
-    def _interrupt(self) -> None:
-        for part in self._lines, self._outside, self.velocity_error:
-            part.reset()
+        self._lines.reset()
+        self._outside.reset()
         if self._error:
             self._error.interrupt()
 
@@ -243,7 +243,8 @@ class HydraulicObserver:
         rare = self._commands.take(commands, dt, repeats)
         if rare is None:
             self._follow_samples(False)
-        u = np.concatenate([np.full((n, m), nan), commands], axis=1)
+        u = np.empty((n, m + commands.shape[1]))
+        u[:, :m], u[:, m:] = nan, commands
         if plan.at_the_end:
             u[-1, :m] = values[-1]
         else:
@@ -257,16 +258,14 @@ class HydraulicObserver:
         if self.model.weighs:
             self._unweighed.forget(after, y[-1, self._weighing], self._open)
         slopes, covariance = after.take(self.slopes), after.take(self._full)   # for one deviation each
-        of_motion = self._to_si.diagonal() * (covariance.diagonal() + np.square(slopes[:, self._of_motion]).sum(axis=1))
+        of_motion = covariance.diagonal() + np.square(slopes[:, self._of_motion]).sum(axis=1)
         covariance += slopes @ slopes.T
         covariance *= self._to_si
-        if self.settings.force_error:
-            self.velocity_error.take(before, y[:, self._mean], of_motion, dt)
-            self.velocity_error.widen(covariance)
-        return SegmentResult(
-            plan.on_lines(before, y[:, self._mean]), covariance, of_motion, innovation, variance, rejected,
-            isfinite(np.add.reduce(after)), y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
-            self._outside.acts, far, self._error.found if self._error else None)
+        return SegmentResult(plan.on_lines(before, y[:, self._mean]), covariance, of_motion * self._to_si.diagonal(),
+                             innovation, variance, rejected, isfinite(np.add.reduce(after)),
+                             y[:, self._weighing] if self.model.weighs else np.zeros((0, OWN_COLUMNS)),
+                             self._outside.acts, far,
+                             self._error.found if self._error else None)
 
     def _distrust(self, share: float, y: np.ndarray) -> None:
         """Of what was known of the mass before the last step in ``y`` only a share counts: it was no outside force."""
@@ -392,9 +391,10 @@ class HydraulicObserver:
         running = self.running
         running.state, y, _ = running.steps(start, u, running.tuning)
         innovations, variances = y[:, self._innovation], y[:, self._spread]
-        far = innovations ** 2 > self.threshold * variances
+        squares = innovations ** 2
+        far = squares > self.threshold * variances
         if not np.count_nonzero(far):
             return y, None
         row = int(np.argmax(far.any(axis=1)))
-        worst = int(np.argmax(innovations[row] ** 2 / variances[row]))
+        worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
         return y, (row, worst, float(innovations[row, worst]), float(variances[row, worst]))

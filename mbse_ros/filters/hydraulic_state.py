@@ -12,7 +12,6 @@ import casadi as ca
 import numpy as np
 
 from ..dynamics.sensor_equations import sensor_partials
-from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 
@@ -233,12 +232,3 @@ def _outputs(machine: Machine, channels: list[Channel], names: tuple[str, ...],
 def variances(machine: Machine) -> np.ndarray:
     """Variances of the samples of the channels, SI, the rounding to their resolution included."""
     return np.array([channel.sensor.noise ** 2 for channel in machine.all_channels])
-
-
-def variances_above_0(machine: Machine) -> np.ndarray:
-    """The same of a machine without exact sensors; raises DescriptionError."""
-    exact = [channel.sensor.name for channel in machine.all_channels if channel.sensor.noise == 0.0]
-    if exact:
-        raise DescriptionError(machine.description.file, f'sensors.{exact[0]}.stddev', 0.0,
-                               'a standard deviation or a resolution above 0')
-    return variances(machine)

@@ -124,7 +124,6 @@ class ObserverStage(Stage[MachineState, StateEstimate]):
         after, outputs, _ = running.steps(running.state, np.tile(row, (count, 1)), tuning)
         slopes, none = after.take(of.slopes), np.zeros(0)
         covariance = (running.covariance(after) + slopes @ slopes.T) * np.outer(of.model.scale, of.model.scale)
-        of.velocity_error.widen(covariance)
         return replace(last, stamp_ns=stamp_ns, step_ns=stamp_ns - last.stamp_ns, restart=False,
                        mean=outputs[-1:, running.filter.outputs.places['x']], covariance=covariance, channels=(),
                        measured=none, innovation=none, innovation_stddev=none, nis=0.0, nis_dof=0,

@@ -264,11 +264,11 @@ def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
     observer.prepare(1e-4)
     assert 'use exact' not in observer.note
     observer.configure(kinematic(force_error=0.1))
-    assert 'no error of the force balance is looked for' in observer.note
+    assert 'force_error has no effect' in observer.note
     observer.configure(kinematic(transition='4'))
     assert 'no effect' not in observer.note
     stated = changed('patu655_lift', {'cylinders/lift/force_error': {'stddev': '4 kN'}})
-    assert 'no error of the force balance is looked for' in HydraulicObserver(stated, kinematic(), 'vm').note
+    assert 'force_error has no effect' in HydraulicObserver(stated, kinematic(), 'vm').note
     observer.configure(ObserverSettings(force_error=0.1))
     assert observer.note == ''
 
